@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -29,7 +30,7 @@ func freshCluster(now time.Time) iter.Seq2[store.Key, store.Object] {
 }
 
 func setIdentity(obj map[string]any, created string, owned map[string]any) {
-	metadata, _ := obj["metadata"].(map[string]any)
+	metadata := nested.Map(obj, "metadata")
 	metadata["uid"] = string(uuid.NewUUID())
 	metadata["creationTimestamp"] = created
 	metadata["managedFields"] = []any{map[string]any{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -58,7 +59,7 @@ func keyOf(obj *unstructured.Object) string {
 // normalize returns a copy of obj without random and time-dependent fields. References by UID become kind and name.
 func normalize(obj *unstructured.Object, uids map[any]string) map[string]any {
 	copied := obj.DeepCopy().Object
-	metadata, _ := copied["metadata"].(map[string]any)
+	metadata := nested.Map(copied, "metadata")
 	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "managedFields", "generation", "selfLink"} {
 		delete(metadata, field)
 	}

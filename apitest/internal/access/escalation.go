@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // Grant is a creation or an update of a role or binding.
@@ -35,8 +37,7 @@ func (a *Access) ConfirmNoEscalation(user *User, grant Grant) error {
 }
 
 func (g Grant) forbidden(reason error) error {
-	metadata, _ := g.Object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
+	name := nested.String(g.Object, "metadata", "name")
 	return apierrors.NewForbidden(schema.GroupResource{Group: rbacGroup, Resource: g.Resource}, name, reason)
 }
 

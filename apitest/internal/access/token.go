@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // issuer is also the default audience of tokens.
@@ -130,7 +132,7 @@ func tokenAnswer(request map[string]any, owner metav1.ObjectMeta, audiences []st
 	answer["metadata"] = map[string]any{
 		"name": owner.Name, "namespace": owner.Namespace, "uid": string(owner.UID), "creationTimestamp": now.UTC().Format(time.RFC3339),
 	}
-	spec, _ := answer["spec"].(map[string]any)
+	spec := nested.Map(answer, "spec")
 	if spec == nil {
 		spec = map[string]any{"boundObjectRef": nil}
 	}
@@ -200,7 +202,7 @@ func (a *Access) serviceAccountUser(token string, audiences []string) (*User, []
 func (a *Access) hasServiceAccount(namespace string, account reference) bool {
 	stored, _, err := a.objects.List("", "serviceaccounts", namespace, 0)
 	return err == nil && slices.ContainsFunc(stored, func(object map[string]any) bool {
-		metadata, _ := object["metadata"].(map[string]any)
+		metadata := nested.Map(object, "metadata")
 		return metadata["name"] == account.Name && metadata["uid"] == account.UID
 	})
 }

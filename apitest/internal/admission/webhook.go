@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
@@ -188,13 +189,5 @@ func matchesObject(selector *metav1.LabelSelector, attributes *write.Attributes)
 }
 
 func labelsOf(object map[string]any) labels.Set {
-	metadata, _ := object["metadata"].(map[string]any)
-	stored, _ := metadata["labels"].(map[string]any)
-	set := labels.Set{}
-	for key, value := range stored {
-		if text, isText := value.(string); isText {
-			set[key] = text
-		}
-	}
-	return set
+	return nested.StringMap(object, "metadata", "labels")
 }

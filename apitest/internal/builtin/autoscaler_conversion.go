@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // HorizontalPodAutoscalers are stored in version v2. v1 has a field for the CPU utilization only. Other fields of v2 are in
@@ -26,7 +28,7 @@ const (
 // Convert converts an object of a built-in kind, in place, to another version of its group. Only autoscalers have served versions
 // with different fields.
 func Convert(obj map[string]any, version schema.GroupVersion) {
-	from := text(obj, "apiVersion")
+	from := nested.String(obj, "apiVersion")
 	obj["apiVersion"] = version.String()
 	if version.Group != autoscalingGroup || obj["kind"] != "HorizontalPodAutoscaler" || from == version.String() {
 		return
@@ -52,8 +54,8 @@ func Normalize(kind schema.GroupVersionKind, obj map[string]any) {
 
 // dropAutoscalerAnnotations removes the conversion annotations of v1.
 func dropAutoscalerAnnotations(obj object) {
-	metadata := child(obj, "metadata")
-	annotations := child(metadata, "annotations")
+	metadata := nested.Map(obj, "metadata")
+	annotations := nested.Map(metadata, "annotations")
 	for _, name := range []string{"metrics", "behavior", "scale-down-tolerance", "scale-up-tolerance", "current-metrics", "conditions"} {
 		delete(annotations, autoscalerPrefix+name)
 	}
@@ -66,16 +68,16 @@ func autoscalerToV1(obj object) {
 	dropAutoscalerAnnotations(obj)
 	annotate := func(name string, value any) {
 		if content, err := json.Marshal(value); err == nil {
-			ensure(ensure(obj, "metadata"), "annotations")[name] = string(content)
+			nested.EnsureMap(obj, "metadata", "annotations")[name] = string(content)
 		}
 	}
-	spec := child(obj, "spec")
-	status := child(obj, "status")
+	spec := nested.Map(obj, "spec")
+	status := nested.Map(obj, "status")
 	var others []metricV1
-	for _, metric := range objects(spec, "metrics") {
-		utilization := child(metric, "resource", "target")["averageUtilization"]
+	for _, metric := range nested.Maps(spec, "metrics") {
+		utilization := nested.Map(metric, "resource", "target")["averageUtilization"]
 		switch {
-		case metric["type"] != "Resource" || child(metric, "resource")["name"] != "cpu" || utilization == nil:
+		case metric["type"] != "Resource" || nested.Map(metric, "resource")["name"] != "cpu" || utilization == nil:
 			others = append(others, metricToV1(metric, sourceToV1))
 		case spec["targetCPUUtilizationPercentage"] == nil:
 			spec["targetCPUUtilizationPercentage"] = utilization
@@ -85,19 +87,19 @@ func autoscalerToV1(obj object) {
 		annotate(metricsAnnotation, others)
 	}
 	var current []metricV1
-	for _, metric := range objects(status, "currentMetrics") {
+	for _, metric := range nested.Maps(status, "currentMetrics") {
 		current = append(current, metricToV1(metric, statusToV1))
-		if utilization := child(metric, "resource", "current")["averageUtilization"]; utilization != nil && child(metric, "resource")["name"] == "cpu" {
+		if utilization := nested.Map(metric, "resource", "current")["averageUtilization"]; utilization != nil && nested.Map(metric, "resource")["name"] == "cpu" {
 			status["currentCPUUtilizationPercentage"] = utilization
 		}
 	}
 	if len(current) > 0 {
 		annotate(currentAnnotation, current)
 	}
-	if behavior := child(spec, "behavior"); behavior != nil {
-		annotate(behaviorAnnotation, behaviorV1{rulesToV1(child(behavior, "scaleUp")), rulesToV1(child(behavior, "scaleDown"))})
+	if behavior := nested.Map(spec, "behavior"); behavior != nil {
+		annotate(behaviorAnnotation, behaviorV1{rulesToV1(nested.Map(behavior, "scaleUp")), rulesToV1(nested.Map(behavior, "scaleDown"))})
 	}
-	if conditions := conditionsToV1(objects(status, "conditions")); len(conditions) > 0 {
+	if conditions := conditionsToV1(nested.Maps(status, "conditions")); len(conditions) > 0 {
 		annotate(conditionAnnotation, conditions)
 	}
 	delete(spec, "metrics")
@@ -111,8 +113,8 @@ func autoscalerToV1(obj object) {
 }
 
 func autoscalerToV2(obj object) {
-	annotations := child(obj, "metadata", "annotations")
-	spec := ensure(obj, "spec")
+	annotations := nested.Map(obj, "metadata", "annotations")
+	spec := nested.EnsureMap(obj, "spec")
 	var metrics []any
 	for _, metric := range decoded[[]object](annotations, metricsAnnotation) {
 		metrics = append(metrics, metricToV2(metric, sourceToV2))
@@ -131,7 +133,7 @@ func autoscalerToV2(obj object) {
 	if behavior, _ := lowered(decoded[object](annotations, behaviorAnnotation)).(object); len(behavior) > 0 {
 		spec["behavior"] = behavior
 	}
-	if status := child(obj, "status"); status != nil {
+	if status := nested.Map(obj, "status"); status != nil {
 		autoscalerStatusToV2(status, annotations)
 	}
 	dropAutoscalerAnnotations(obj)
@@ -168,7 +170,7 @@ func autoscalerStatusToV2(status, annotations object) {
 
 // decoded decodes the JSON of an annotation. It returns the zero value if the annotation is absent or malformed.
 func decoded[T any](annotations object, name string) (value T) {
-	if content := text(annotations, name); content != "" {
+	if content := nested.String(annotations, name); content != "" {
 		_ = utiljson.Unmarshal([]byte(content), &value)
 	}
 	return value

@@ -3,6 +3,8 @@ package builtin
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // metricV1 is a metric of v1 of an autoscaler spec or status. The order of the fields is their order in JSON.
@@ -65,7 +67,7 @@ func rulesToV1(rules object) *rulesV1 {
 	out := &rulesV1{
 		StabilizationWindowSeconds: rules["stabilizationWindowSeconds"], SelectPolicy: rules["selectPolicy"], Tolerance: rules["tolerance"],
 	}
-	for _, policy := range objects(rules, "policies") {
+	for _, policy := range nested.Maps(rules, "policies") {
 		out.Policies = append(out.Policies, policyV1{policy["type"], policy["value"], policy["periodSeconds"]})
 	}
 	return out
@@ -81,7 +83,7 @@ func conditionsToV1(conditions []object) (out []conditionV1) {
 // metricToV1 converts a metric, and its source with convert.
 func metricToV1(metric object, convert func(kind string, source object) *sourceV1) metricV1 {
 	source := func(kind string) *sourceV1 {
-		if source := child(metric, kind); source != nil {
+		if source := nested.Map(metric, kind); source != nil {
 			return convert(kind, source)
 		}
 		return nil
@@ -94,9 +96,9 @@ func metricToV1(metric object, convert func(kind string, source object) *sourceV
 
 // newSourceV1 returns a source with the common fields of its target and current value.
 func newSourceV1(kind string, source object) *sourceV1 {
-	out := &sourceV1{Name: source["name"], Container: source["container"], MetricName: child(source, "metric")["name"]}
+	out := &sourceV1{Name: source["name"], Container: source["container"], MetricName: nested.Map(source, "metric")["name"]}
 	var selector *metav1.LabelSelector
-	if given := child(source, "metric", "selector"); given != nil {
+	if given := nested.Map(source, "metric", "selector"); given != nil {
 		selector = &metav1.LabelSelector{}
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(given, selector)
 	}
@@ -106,15 +108,15 @@ func newSourceV1(kind string, source object) *sourceV1 {
 		out.Selector = selector
 	}
 	if kind == "object" {
-		described := child(source, "describedObject")
-		out.Target = &referenceV1{text(described, "kind"), text(described, "name"), text(described, "apiVersion")}
+		described := nested.Map(source, "describedObject")
+		out.Target = &referenceV1{nested.String(described, "kind"), nested.String(described, "name"), nested.String(described, "apiVersion")}
 	}
 	return out
 }
 
 func sourceToV1(kind string, source object) *sourceV1 {
 	out := newSourceV1(kind, source)
-	target := child(source, "target")
+	target := nested.Map(source, "target")
 	switch kind {
 	case "object":
 		out.TargetValue = orZero(target["value"])
@@ -133,7 +135,7 @@ func sourceToV1(kind string, source object) *sourceV1 {
 
 func statusToV1(kind string, source object) *sourceV1 {
 	out := newSourceV1(kind, source)
-	current := child(source, "current")
+	current := nested.Map(source, "current")
 	switch kind {
 	case "object":
 		out.CurrentValue = orZero(current["value"])
@@ -154,7 +156,7 @@ func statusToV1(kind string, source object) *sourceV1 {
 func metricToV2(metric object, convert func(kind string, source, out object)) object {
 	converted := object{"type": metric["type"]}
 	for _, kind := range []string{"object", "pods", "resource", "containerResource", "external"} {
-		source := child(metric, kind)
+		source := nested.Map(metric, kind)
 		if source == nil {
 			continue
 		}

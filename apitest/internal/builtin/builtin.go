@@ -10,41 +10,6 @@ import "k8s.io/apimachinery/pkg/runtime"
 
 type object = map[string]any
 
-// child returns the object in a field, or nil.
-func child(obj object, path ...string) object {
-	for _, name := range path {
-		obj, _ = obj[name].(object)
-	}
-	return obj
-}
-
-// ensure returns the object in a field, and creates it if it is missing.
-func ensure(obj object, name string) object {
-	existing, ok := obj[name].(object)
-	if !ok {
-		existing = object{}
-		obj[name] = existing
-	}
-	return existing
-}
-
-func list(obj object, name string) []any   { items, _ := obj[name].([]any); return items }
-func text(obj object, name string) string  { s, _ := obj[name].(string); return s }
-func number(obj object, name string) int64 { n, _ := obj[name].(int64); return n }
-func truth(obj object, name string) bool   { b, _ := obj[name].(bool); return b }
-
-// objects returns the items of a list, without items of other types.
-func objects(obj object, name string) []object {
-	items := list(obj, name)
-	out := make([]object, 0, len(items))
-	for _, item := range items {
-		if item, ok := item.(object); ok {
-			out = append(out, item)
-		}
-	}
-	return out
-}
-
 // setIfAbsent sets a field if it is absent, null or an empty string.
 func setIfAbsent(obj object, name string, value any) {
 	if current := obj[name]; current == nil || current == "" {

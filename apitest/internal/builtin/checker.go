@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // checker collects the validation errors of an object.
@@ -45,7 +47,7 @@ func (c *checker) require(at *field.Path, obj object, name string) bool {
 
 // oneOf adds an error if a field has none of the values. Their order is the order in the server's text.
 func (c *checker) oneOf(at *field.Path, obj object, name string, values ...string) {
-	value := text(obj, name)
+	value := nested.String(obj, name)
 	if value == "" {
 		c.add(field.Required(at.Child(name), ""))
 		return
@@ -115,19 +117,6 @@ func (c *checker) notMoreThanAll(at *field.Path, value any) {
 			c.invalid(at, value, "must not be greater than 100%")
 		}
 	}
-}
-
-// stringMap returns a map of strings, nil if the field is absent.
-func stringMap(obj object, name string) map[string]string {
-	fields, ok := obj[name].(object)
-	if !ok {
-		return nil
-	}
-	out := make(map[string]string, len(fields))
-	for key, value := range fields {
-		out[key], _ = value.(string)
-	}
-	return out
 }
 
 // selector checks a label selector and returns it, nil if it is invalid.

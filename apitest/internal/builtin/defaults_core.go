@@ -3,6 +3,8 @@ package builtin
 import (
 	"encoding/base64"
 	"maps"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 func coreDefaults() map[string]func(object) {
@@ -10,20 +12,20 @@ func coreDefaults() map[string]func(object) {
 		"api/core/v1.Service":     defaultService,
 		"api/core/v1.ServicePort": defaultServicePort,
 		"api/core/v1.Namespace": func(namespace object) {
-			if name := text(child(namespace, "metadata"), "name"); name != "" {
-				ensure(child(namespace, "metadata"), "labels")["kubernetes.io/metadata.name"] = name
+			if name := nested.String(namespace, "metadata", "name"); name != "" {
+				nested.EnsureMap(nested.Map(namespace, "metadata"), "labels")["kubernetes.io/metadata.name"] = name
 			}
-			setIfAbsent(ensure(namespace, "status"), "phase", "Active")
+			setIfAbsent(nested.EnsureMap(namespace, "status"), "phase", "Active")
 		},
 		"api/core/v1.Secret": defaultSecret,
 		"api/core/v1.PersistentVolume": func(volume object) {
-			setIfAbsent(ensure(volume, "status"), "phase", "Pending")
-			spec := ensure(volume, "spec")
+			setIfAbsent(nested.EnsureMap(volume, "status"), "phase", "Pending")
+			spec := nested.EnsureMap(volume, "spec")
 			setIfAbsent(spec, "persistentVolumeReclaimPolicy", "Retain")
 			setIfAbsent(spec, "volumeMode", "Filesystem")
 		},
 		"api/core/v1.PersistentVolumeClaim": func(claim object) {
-			setIfAbsent(ensure(claim, "status"), "phase", "Pending")
+			setIfAbsent(nested.EnsureMap(claim, "status"), "phase", "Pending")
 		},
 		"api/core/v1.PersistentVolumeClaimSpec": func(spec object) { setIfAbsent(spec, "volumeMode", "Filesystem") },
 		"api/core/v1.EndpointPort":              func(port object) { setIfAbsent(port, "protocol", "TCP") },
@@ -34,30 +36,30 @@ func coreDefaults() map[string]func(object) {
 		},
 		"api/core/v1.LimitRangeItem": defaultLimitRange,
 		"api/core/v1.ReplicationController": func(controller object) {
-			spec := ensure(controller, "spec")
+			spec := nested.EnsureMap(controller, "spec")
 			setIfAbsent(spec, "replicas", int64(1))
-			if labels := child(spec, "template", "metadata", "labels"); len(labels) > 0 {
+			if labels := nested.Map(spec, "template", "metadata", "labels"); len(labels) > 0 {
 				setIfAbsent(spec, "selector", maps.Clone(labels))
-				setIfAbsent(ensure(controller, "metadata"), "labels", maps.Clone(labels))
+				setIfAbsent(nested.EnsureMap(controller, "metadata"), "labels", maps.Clone(labels))
 			}
 		},
 	}
 }
 
 func defaultService(service object) {
-	spec := ensure(service, "spec")
+	spec := nested.EnsureMap(service, "spec")
 	setIfAbsent(spec, "sessionAffinity", "None")
-	switch text(spec, "sessionAffinity") {
+	switch nested.String(spec, "sessionAffinity") {
 	case "None":
 		delete(spec, "sessionAffinityConfig")
 	case "ClientIP":
-		if child(spec, "sessionAffinityConfig", "clientIP")["timeoutSeconds"] == nil {
+		if nested.Map(spec, "sessionAffinityConfig", "clientIP")["timeoutSeconds"] == nil {
 			spec["sessionAffinityConfig"] = object{"clientIP": object{"timeoutSeconds": int64(10800)}}
 		}
 	}
 	setIfAbsent(spec, "type", "ClusterIP")
-	typ := text(spec, "type")
-	if typ == "NodePort" || typ == "LoadBalancer" || typ == "ClusterIP" && len(list(spec, "externalIPs")) > 0 {
+	typ := nested.String(spec, "type")
+	if typ == "NodePort" || typ == "LoadBalancer" || typ == "ClusterIP" && len(nested.Slice(spec, "externalIPs")) > 0 {
 		setIfAbsent(spec, "externalTrafficPolicy", "Cluster")
 	}
 	if typ != "ExternalName" {
@@ -65,8 +67,8 @@ func defaultService(service object) {
 	}
 	if typ == "LoadBalancer" {
 		setIfAbsent(spec, "allocateLoadBalancerNodePorts", true)
-		for _, ingress := range objects(child(service, "status", "loadBalancer"), "ingress") {
-			if text(ingress, "ip") != "" {
+		for _, ingress := range nested.Maps(service, "status", "loadBalancer", "ingress") {
+			if nested.String(ingress, "ip") != "" {
 				setIfAbsent(ingress, "ipMode", "VIP")
 			}
 		}
@@ -81,8 +83,8 @@ func defaultServicePort(port object) {
 // defaultSecret sets the type and moves stringData into data, like the API server's decoder.
 func defaultSecret(secret object) {
 	setIfAbsent(secret, "type", "Opaque")
-	if plain := child(secret, "stringData"); len(plain) > 0 {
-		data := ensure(secret, "data")
+	if plain := nested.Map(secret, "stringData"); len(plain) > 0 {
+		data := nested.EnsureMap(secret, "data")
 		for name, value := range plain {
 			value, _ := value.(string)
 			data[name] = base64.StdEncoding.EncodeToString([]byte(value))
@@ -92,22 +94,22 @@ func defaultSecret(secret object) {
 }
 
 func defaultLimitRange(item object) {
-	if text(item, "type") != "Container" {
+	if nested.String(item, "type") != "Container" {
 		return
 	}
-	limits := ensure(item, "default")
-	requests := ensure(item, "defaultRequest")
-	for name, quantity := range child(item, "max") {
+	limits := nested.EnsureMap(item, "default")
+	requests := nested.EnsureMap(item, "defaultRequest")
+	for name, quantity := range nested.Map(item, "max") {
 		setIfAbsent(limits, name, quantity)
 	}
 	for name, quantity := range limits {
 		setIfAbsent(requests, name, quantity)
 	}
-	for name, quantity := range child(item, "min") {
+	for name, quantity := range nested.Map(item, "min") {
 		setIfAbsent(requests, name, quantity)
 	}
 	for _, name := range []string{"default", "defaultRequest"} {
-		if len(child(item, name)) == 0 {
+		if len(nested.Map(item, name)) == 0 {
 			delete(item, name)
 		}
 	}

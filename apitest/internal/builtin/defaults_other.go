@@ -1,32 +1,36 @@
 package builtin
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
+)
 
 const rbacGroup = "rbac.authorization.k8s.io"
 
 func otherDefaults() map[string]func(object) {
-	roleRef := func(binding object) { setIfAbsent(ensure(binding, "roleRef"), "apiGroup", rbacGroup) }
+	roleRef := func(binding object) { setIfAbsent(nested.EnsureMap(binding, "roleRef"), "apiGroup", rbacGroup) }
 	return map[string]func(object){
 		"api/rbac/v1.RoleBinding":        roleRef,
 		"api/rbac/v1.ClusterRoleBinding": roleRef,
 		"api/rbac/v1.Subject": func(subject object) {
-			if kind := text(subject, "kind"); kind == "User" || kind == "Group" {
+			if kind := nested.String(subject, "kind"); kind == "User" || kind == "Group" {
 				setIfAbsent(subject, "apiGroup", rbacGroup)
 			}
 		},
 		"api/networking/v1.NetworkPolicyPort": func(port object) { setIfAbsent(port, "protocol", "TCP") },
 		"api/networking/v1.NetworkPolicy": func(policy object) {
-			spec := ensure(policy, "spec")
-			if len(list(spec, "policyTypes")) > 0 {
+			spec := nested.EnsureMap(policy, "spec")
+			if len(nested.Slice(spec, "policyTypes")) > 0 {
 				return
 			}
 			spec["policyTypes"] = []any{"Ingress"}
-			if len(list(spec, "egress")) > 0 {
+			if len(nested.Slice(spec, "egress")) > 0 {
 				spec["policyTypes"] = []any{"Ingress", "Egress"}
 			}
 		},
 		"api/networking/v1.IngressClass": func(class object) {
-			if parameters := child(class, "spec", "parameters"); parameters != nil {
+			if parameters := nested.Map(class, "spec", "parameters"); parameters != nil {
 				setIfAbsent(parameters, "scope", "Cluster")
 			}
 		},
@@ -42,42 +46,42 @@ func otherDefaults() map[string]func(object) {
 		"api/storage/v1.CSIDriver":                   defaultCSIDriver,
 		"api/autoscaling/v2.HorizontalPodAutoscaler": defaultAutoscaler,
 		"api/autoscaling/v1.HorizontalPodAutoscaler": func(autoscaler object) {
-			setIfAbsent(ensure(autoscaler, "spec"), "minReplicas", int64(1))
+			setIfAbsent(nested.EnsureMap(autoscaler, "spec"), "minReplicas", int64(1))
 		},
 		"apiregistration/v1.ServiceReference": func(service object) { setIfAbsent(service, "port", int64(443)) },
 	}
 }
 
 func defaultCSIDriver(driver object) {
-	spec := ensure(driver, "spec")
+	spec := nested.EnsureMap(driver, "spec")
 	setIfAbsent(spec, "attachRequired", true)
 	for _, name := range []string{"podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"} {
 		setIfAbsent(spec, name, false)
 	}
 	setIfAbsent(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType")
-	if len(list(spec, "volumeLifecycleModes")) == 0 {
+	if len(nested.Slice(spec, "volumeLifecycleModes")) == 0 {
 		spec["volumeLifecycleModes"] = []any{"Persistent"}
 	}
 }
 
 func defaultAutoscaler(autoscaler object) {
-	spec := ensure(autoscaler, "spec")
+	spec := nested.EnsureMap(autoscaler, "spec")
 	setIfAbsent(spec, "minReplicas", int64(1))
-	if len(list(spec, "metrics")) == 0 {
+	if len(nested.Slice(spec, "metrics")) == 0 {
 		spec["metrics"] = []any{object{"type": "Resource", "resource": object{
 			"name": "cpu", "target": object{"type": "Utilization", "averageUtilization": int64(80)},
 		}}}
 	}
-	behavior := child(spec, "behavior")
+	behavior := nested.Map(spec, "behavior")
 	if behavior == nil {
 		return
 	}
 	percent := object{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}
-	up := ensure(behavior, "scaleUp")
+	up := nested.EnsureMap(behavior, "scaleUp")
 	setIfAbsent(up, "stabilizationWindowSeconds", int64(0))
 	setIfAbsent(up, "selectPolicy", "Max")
 	setIfAbsent(up, "policies", []any{object{"type": "Pods", "value": int64(4), "periodSeconds": int64(15)}, percent})
-	down := ensure(behavior, "scaleDown")
+	down := nested.EnsureMap(behavior, "scaleDown")
 	setIfAbsent(down, "selectPolicy", "Max")
 	setIfAbsent(down, "policies", []any{deepCopy(percent)})
 }
@@ -114,14 +118,14 @@ func admissionDefaults() map[string]func(object) {
 func definitionDefaults() map[string]func(object) {
 	return map[string]func(object){
 		"apiextensions/v1.CustomResourceDefinition": func(definition object) {
-			spec := ensure(definition, "spec")
-			names := ensure(spec, "names")
-			kind := text(names, "kind")
+			spec := nested.EnsureMap(definition, "spec")
+			names := nested.EnsureMap(spec, "names")
+			kind := nested.String(names, "kind")
 			setIfAbsent(names, "singular", strings.ToLower(kind))
 			if kind != "" {
 				setIfAbsent(names, "listKind", kind+"List")
 			}
-			setIfAbsent(ensure(spec, "conversion"), "strategy", "None")
+			setIfAbsent(nested.EnsureMap(spec, "conversion"), "strategy", "None")
 		},
 		"apiextensions/v1.ServiceReference": func(service object) { setIfAbsent(service, "port", int64(443)) },
 	}

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 func podDefaults() map[string]func(object) {
@@ -37,26 +39,26 @@ func podDefaults() map[string]func(object) {
 }
 
 func defaultPod(pod object) {
-	spec := ensure(pod, "spec")
+	spec := nested.EnsureMap(pod, "spec")
 	for _, name := range []string{"initContainers", "containers"} {
-		for _, container := range objects(spec, name) {
-			limits := child(container, "resources", "limits")
+		for _, container := range nested.Maps(spec, name) {
+			limits := nested.Map(container, "resources", "limits")
 			if limits == nil {
 				continue
 			}
-			requests := ensure(child(container, "resources"), "requests")
+			requests := nested.EnsureMap(nested.Map(container, "resources"), "requests")
 			for resource, quantity := range limits {
 				setIfAbsent(requests, resource, quantity)
 			}
 		}
 	}
 	setIfAbsent(spec, "enableServiceLinks", true)
-	if !truth(spec, "hostNetwork") {
+	if !nested.Bool(spec, "hostNetwork") {
 		return
 	}
 	for _, name := range []string{"initContainers", "containers"} {
-		for _, container := range objects(spec, name) {
-			for _, port := range objects(container, "ports") {
+		for _, container := range nested.Maps(spec, name) {
+			for _, port := range nested.Maps(container, "ports") {
 				setIfZero(port, "hostPort", port["containerPort"])
 			}
 		}
@@ -70,16 +72,16 @@ func defaultPodSpec(spec object) {
 	setIfAbsent(spec, "terminationGracePeriodSeconds", int64(30))
 	setIfAbsent(spec, "schedulerName", "default-scheduler")
 	// serviceAccount is the deprecated name of serviceAccountName
-	if text(spec, "serviceAccountName") == "" && text(spec, "serviceAccount") != "" {
+	if nested.String(spec, "serviceAccountName") == "" && nested.String(spec, "serviceAccount") != "" {
 		spec["serviceAccountName"] = spec["serviceAccount"]
 	}
-	if name := text(spec, "serviceAccountName"); name != "" {
+	if name := nested.String(spec, "serviceAccountName"); name != "" {
 		spec["serviceAccount"] = name
 	}
 }
 
 func defaultContainer(container object) {
-	setIfAbsent(container, "imagePullPolicy", pullPolicy(text(container, "image")))
+	setIfAbsent(container, "imagePullPolicy", pullPolicy(nested.String(container, "image")))
 	setIfAbsent(container, "terminationMessagePath", "/dev/termination-log")
 	setIfAbsent(container, "terminationMessagePolicy", "File")
 }
@@ -110,7 +112,7 @@ func volumeDefaults() map[string]func(object) {
 			}
 		},
 		"api/core/v1.ImageVolumeSource": func(volume object) {
-			setIfAbsent(volume, "pullPolicy", pullPolicy(text(volume, "reference")))
+			setIfAbsent(volume, "pullPolicy", pullPolicy(nested.String(volume, "reference")))
 		},
 		"api/core/v1.SecretVolumeSource":      mode,
 		"api/core/v1.ConfigMapVolumeSource":   mode,
@@ -166,8 +168,8 @@ func AdmitUpdate(resource schema.GroupResource, obj, old map[string]any) {
 	if resource.String() != "pods" {
 		return
 	}
-	spec := ensure(obj, "spec")
-	before := child(old, "spec")
+	spec := nested.EnsureMap(obj, "spec")
+	before := nested.Map(old, "spec")
 	for _, name := range []string{"priority", "preemptionPolicy"} {
 		if spec[name] == nil {
 			copyField(spec, before, name)
@@ -177,17 +179,17 @@ func AdmitUpdate(resource schema.GroupResource, obj, old map[string]any) {
 }
 
 func addFinalizer(obj object, name string) {
-	metadata := ensure(obj, "metadata")
-	if finalizers := list(metadata, "finalizers"); !slices.Contains(finalizers, any(name)) {
+	metadata := nested.EnsureMap(obj, "metadata")
+	if finalizers := nested.Slice(metadata, "finalizers"); !slices.Contains(finalizers, any(name)) {
 		metadata["finalizers"] = append(finalizers, name)
 	}
 }
 
 func admitPod(pod object) {
-	spec := ensure(pod, "spec")
+	spec := nested.EnsureMap(pod, "spec")
 	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
 		if !tolerates(spec, key) {
-			spec["tolerations"] = append(list(spec, "tolerations"),
+			spec["tolerations"] = append(nested.Slice(spec, "tolerations"),
 				object{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": int64(300)})
 		}
 	}
@@ -197,9 +199,9 @@ func admitPod(pod object) {
 
 // tolerates reports whether a pod has a NoExecute toleration for the taint.
 func tolerates(spec object, key string) bool {
-	for _, toleration := range objects(spec, "tolerations") {
-		k := text(toleration, "key")
-		effect := text(toleration, "effect")
+	for _, toleration := range nested.Maps(spec, "tolerations") {
+		k := nested.String(toleration, "key")
+		effect := nested.String(toleration, "effect")
 		if (k == key || k == "") && (effect == "NoExecute" || effect == "") {
 			return true
 		}

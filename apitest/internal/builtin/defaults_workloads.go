@@ -1,55 +1,59 @@
 package builtin
 
-import "math"
+import (
+	"math"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
+)
 
 func appsDefaults() map[string]func(object) {
 	return map[string]func(object){
 		"api/apps/v1.Deployment":  defaultDeployment,
 		"api/apps/v1.StatefulSet": defaultStatefulSet,
 		"api/apps/v1.DaemonSet": func(set object) {
-			spec := ensure(set, "spec")
-			strategy := ensure(spec, "updateStrategy")
+			spec := nested.EnsureMap(set, "spec")
+			strategy := nested.EnsureMap(spec, "updateStrategy")
 			setIfAbsent(strategy, "type", "RollingUpdate")
-			if text(strategy, "type") == "RollingUpdate" {
-				setIfAbsent(ensure(strategy, "rollingUpdate"), "maxUnavailable", int64(1))
-				setIfAbsent(ensure(strategy, "rollingUpdate"), "maxSurge", int64(0))
+			if nested.String(strategy, "type") == "RollingUpdate" {
+				setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxUnavailable", int64(1))
+				setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxSurge", int64(0))
 			}
 			setIfAbsent(spec, "revisionHistoryLimit", int64(10))
 		},
-		"api/apps/v1.ReplicaSet": func(set object) { setIfAbsent(ensure(set, "spec"), "replicas", int64(1)) },
+		"api/apps/v1.ReplicaSet": func(set object) { setIfAbsent(nested.EnsureMap(set, "spec"), "replicas", int64(1)) },
 	}
 }
 
 func defaultDeployment(deployment object) {
-	spec := ensure(deployment, "spec")
+	spec := nested.EnsureMap(deployment, "spec")
 	setIfAbsent(spec, "replicas", int64(1))
-	strategy := ensure(spec, "strategy")
+	strategy := nested.EnsureMap(spec, "strategy")
 	setIfAbsent(strategy, "type", "RollingUpdate")
-	if text(strategy, "type") == "RollingUpdate" {
-		setIfAbsent(ensure(strategy, "rollingUpdate"), "maxUnavailable", "25%")
-		setIfAbsent(ensure(strategy, "rollingUpdate"), "maxSurge", "25%")
+	if nested.String(strategy, "type") == "RollingUpdate" {
+		setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxUnavailable", "25%")
+		setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxSurge", "25%")
 	}
 	setIfAbsent(spec, "revisionHistoryLimit", int64(10))
 	setIfAbsent(spec, "progressDeadlineSeconds", int64(600))
 }
 
 func defaultStatefulSet(set object) {
-	spec := ensure(set, "spec")
+	spec := nested.EnsureMap(set, "spec")
 	setIfAbsent(spec, "podManagementPolicy", "OrderedReady")
-	strategy := ensure(spec, "updateStrategy")
-	if text(strategy, "type") == "" {
+	strategy := nested.EnsureMap(spec, "updateStrategy")
+	if nested.String(strategy, "type") == "" {
 		strategy["type"] = "RollingUpdate"
-		ensure(strategy, "rollingUpdate")
+		nested.EnsureMap(strategy, "rollingUpdate")
 	}
-	if rolling := child(strategy, "rollingUpdate"); rolling != nil && text(strategy, "type") == "RollingUpdate" {
+	if rolling := nested.Map(strategy, "rollingUpdate"); rolling != nil && nested.String(strategy, "type") == "RollingUpdate" {
 		setIfAbsent(rolling, "partition", int64(0))
 	}
-	retention := ensure(spec, "persistentVolumeClaimRetentionPolicy")
+	retention := nested.EnsureMap(spec, "persistentVolumeClaimRetentionPolicy")
 	setIfAbsent(retention, "whenDeleted", "Retain")
 	setIfAbsent(retention, "whenScaled", "Retain")
 	setIfAbsent(spec, "replicas", int64(1))
 	setIfAbsent(spec, "revisionHistoryLimit", int64(10))
-	for _, claim := range objects(spec, "volumeClaimTemplates") {
+	for _, claim := range nested.Maps(spec, "volumeClaimTemplates") {
 		setIfAbsent(claim, "apiVersion", "v1")
 		setIfAbsent(claim, "kind", "PersistentVolumeClaim")
 	}
@@ -59,7 +63,7 @@ func batchDefaults() map[string]func(object) {
 	return map[string]func(object){
 		"api/batch/v1.Job": defaultJob,
 		"api/batch/v1.CronJob": func(cron object) {
-			spec := ensure(cron, "spec")
+			spec := nested.EnsureMap(cron, "spec")
 			setIfAbsent(spec, "concurrencyPolicy", "Allow")
 			setIfAbsent(spec, "suspend", false)
 			setIfAbsent(spec, "successfulJobsHistoryLimit", int64(3))
@@ -70,7 +74,7 @@ func batchDefaults() map[string]func(object) {
 }
 
 func defaultJob(job object) {
-	spec := ensure(job, "spec")
+	spec := nested.EnsureMap(job, "spec")
 	if spec["completions"] == nil && spec["parallelism"] == nil {
 		spec["completions"] = int64(1)
 	}
@@ -79,8 +83,8 @@ func defaultJob(job object) {
 		setIfAbsent(spec, "backoffLimit", int64(math.MaxInt32))
 	}
 	setIfAbsent(spec, "backoffLimit", int64(6))
-	if labels := child(spec, "template", "metadata", "labels"); len(labels) > 0 {
-		setIfAbsent(ensure(job, "metadata"), "labels", labels) // shared map, as in the API server: createJob adds to both
+	if labels := nested.Map(spec, "template", "metadata", "labels"); len(labels) > 0 {
+		setIfAbsent(nested.EnsureMap(job, "metadata"), "labels", labels) // shared map, as in the API server: createJob adds to both
 	}
 	setIfAbsent(spec, "completionMode", "NonIndexed")
 	setIfAbsent(spec, "suspend", false)

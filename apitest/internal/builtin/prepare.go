@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // rules describe how the API server prepares writes of a resource.
@@ -68,7 +70,7 @@ func PrepareForCreate(resource schema.GroupResource, obj map[string]any) {
 	if !ok {
 		return
 	}
-	metadata := ensure(obj, "metadata")
+	metadata := nested.EnsureMap(obj, "metadata")
 	if r.generation { // without it, kinds keep the client's value
 		metadata["generation"] = int64(1)
 	}
@@ -117,8 +119,8 @@ func PrepareForUpdate(resource schema.GroupResource, subresource string, obj, ol
 	if !ok {
 		return
 	}
-	metadata := ensure(obj, "metadata")
-	oldMetadata := child(old, "metadata")
+	metadata := nested.EnsureMap(obj, "metadata")
+	oldMetadata := nested.Map(old, "metadata")
 	copyField(metadata, oldMetadata, "generation")
 	if subresource == "status" {
 		prepareStatus(resource, obj, old)
@@ -135,7 +137,7 @@ func PrepareForUpdate(resource schema.GroupResource, subresource string, obj, ol
 		r.update(obj, old)
 	}
 	if r.generation && changed(resource, obj, old) {
-		metadata["generation"] = number(oldMetadata, "generation") + 1
+		metadata["generation"] = nested.Int64(oldMetadata, "generation") + 1
 	}
 }
 
@@ -151,13 +153,13 @@ func prepareStatus(resource schema.GroupResource, obj, old object) {
 			copyField(obj, old, name)
 		}
 	}
-	metadata := child(obj, "metadata")
-	oldMetadata := child(old, "metadata")
+	metadata := nested.Map(obj, "metadata")
+	oldMetadata := nested.Map(old, "metadata")
 	switch resource.String() {
 	case "pods":
 		copyField(metadata, oldMetadata, "ownerReferences")
-		if status := ensure(obj, "status"); text(status, "qosClass") == "" {
-			copyField(status, child(old, "status"), "qosClass")
+		if status := nested.EnsureMap(obj, "status"); nested.String(status, "qosClass") == "" {
+			copyField(status, nested.Map(old, "status"), "qosClass")
 		}
 	case "deployments.apps":
 		copyField(metadata, oldMetadata, "labels")
@@ -188,7 +190,7 @@ func changed(resource schema.GroupResource, obj, old object) bool {
 	case "runtimeclasses":
 		fields = []string{"handler", "overhead", "scheduling"}
 	case "deployments":
-		if !equality.Semantic.DeepEqual(child(obj, "metadata", "annotations"), child(old, "metadata", "annotations")) {
+		if !equality.Semantic.DeepEqual(nested.Map(obj, "metadata", "annotations"), nested.Map(old, "metadata", "annotations")) {
 			return true
 		}
 	}
@@ -196,9 +198,9 @@ func changed(resource schema.GroupResource, obj, old object) bool {
 }
 
 func createPod(pod object) {
-	spec := ensure(pod, "spec")
+	spec := nested.EnsureMap(pod, "spec")
 	status := object{"phase": "Pending", "qosClass": qosClass(spec)}
-	if len(list(spec, "schedulingGates")) > 0 {
+	if len(nested.Slice(spec, "schedulingGates")) > 0 {
 		status["conditions"] = []any{object{
 			"type": "PodScheduled", "status": "False", "lastProbeTime": nil, "lastTransitionTime": nil,
 			"reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates",
@@ -208,34 +210,34 @@ func createPod(pod object) {
 }
 
 func createNamespace(namespace object) {
-	spec := ensure(namespace, "spec")
-	if !slices.Contains(list(spec, "finalizers"), any("kubernetes")) {
-		spec["finalizers"] = append(list(spec, "finalizers"), "kubernetes")
+	spec := nested.EnsureMap(namespace, "spec")
+	if !slices.Contains(nested.Slice(spec, "finalizers"), any("kubernetes")) {
+		spec["finalizers"] = append(nested.Slice(spec, "finalizers"), "kubernetes")
 	}
 }
 
 func updateNamespace(namespace, old object) {
-	if finalizers := child(old, "spec")["finalizers"]; finalizers != nil {
-		ensure(namespace, "spec")["finalizers"] = deepCopy(finalizers)
+	if finalizers := nested.Map(old, "spec")["finalizers"]; finalizers != nil {
+		nested.EnsureMap(namespace, "spec")["finalizers"] = deepCopy(finalizers)
 	} else {
-		delete(ensure(namespace, "spec"), "finalizers")
+		delete(nested.EnsureMap(namespace, "spec"), "finalizers")
 	}
 }
 
 func createClaim(claim object) {
-	spec := ensure(claim, "spec")
-	switch source, ref := child(spec, "dataSource"), child(spec, "dataSourceRef"); {
+	spec := nested.EnsureMap(claim, "spec")
+	switch source, ref := nested.Map(spec, "dataSource"), nested.Map(spec, "dataSourceRef"); {
 	case source != nil && ref == nil:
 		spec["dataSourceRef"] = deepCopy(source)
-	case ref != nil && source == nil && text(ref, "namespace") == "":
+	case ref != nil && source == nil && nested.String(ref, "namespace") == "":
 		spec["dataSource"] = deepCopy(ref)
 	}
 }
 
 func createDefinition(definition object) {
 	status := object{"acceptedNames": object{"plural": "", "kind": ""}, "conditions": nil, "storedVersions": []any{}}
-	for _, version := range objects(child(definition, "spec"), "versions") {
-		if truth(version, "storage") {
+	for _, version := range nested.Maps(definition, "spec", "versions") {
+		if nested.Bool(version, "storage") {
 			status["storedVersions"] = []any{version["name"]}
 			break
 		}
@@ -245,37 +247,37 @@ func createDefinition(definition object) {
 
 // createJob sets a job's selector and pod labels, unless manualSelector is set.
 func createJob(job object) {
-	spec := ensure(job, "spec")
-	metadata := ensure(job, "metadata")
-	if truth(spec, "manualSelector") {
+	spec := nested.EnsureMap(job, "spec")
+	metadata := nested.EnsureMap(job, "metadata")
+	if nested.Bool(spec, "manualSelector") {
 		return
 	}
-	labels := ensure(ensure(ensure(spec, "template"), "metadata"), "labels")
+	labels := nested.EnsureMap(spec, "template", "metadata", "labels")
 	for _, label := range []string{"job-name", "batch.kubernetes.io/job-name"} {
 		setIfAbsent(labels, label, metadata["name"])
 	}
 	for _, label := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
 		setIfAbsent(labels, label, metadata["uid"])
 	}
-	if len(child(metadata, "labels")) == 0 || reflect.ValueOf(metadata["labels"]).Pointer() == reflect.ValueOf(labels).Pointer() {
+	if len(nested.Map(metadata, "labels")) == 0 || reflect.ValueOf(metadata["labels"]).Pointer() == reflect.ValueOf(labels).Pointer() {
 		metadata["labels"] = maps.Clone(labels) // set by defaulting
 	}
-	setIfAbsent(ensure(ensure(spec, "selector"), "matchLabels"), "batch.kubernetes.io/controller-uid", metadata["uid"])
+	setIfAbsent(nested.EnsureMap(spec, "selector", "matchLabels"), "batch.kubernetes.io/controller-uid", metadata["uid"])
 }
 
 const templateGeneration = "deprecated.daemonset.template.generation"
 
 func createDaemonSet(set object) {
-	setIfAbsent(ensure(ensure(set, "metadata"), "annotations"), templateGeneration, "1")
+	setIfAbsent(nested.EnsureMap(set, "metadata", "annotations"), templateGeneration, "1")
 }
 
 func updateDaemonSet(set, old object) {
-	generation := text(child(old, "metadata", "annotations"), templateGeneration)
-	if !equality.Semantic.DeepEqual(child(set, "spec")["template"], child(old, "spec")["template"]) {
+	generation := nested.String(old, "metadata", "annotations", templateGeneration)
+	if !equality.Semantic.DeepEqual(nested.Map(set, "spec")["template"], nested.Map(old, "spec")["template"]) {
 		generation = increment(generation)
 	}
 	if generation != "" {
-		ensure(ensure(set, "metadata"), "annotations")[templateGeneration] = generation
+		nested.EnsureMap(set, "metadata", "annotations")[templateGeneration] = generation
 	}
 }
 
@@ -286,15 +288,15 @@ func increment(n string) string {
 
 // qosClass returns the QoS class of a pod from the CPU and memory requests and limits of its containers.
 func qosClass(spec object) string {
-	containers := append(objects(spec, "initContainers"), objects(spec, "containers")...)
-	if resources := child(spec, "resources"); resources != nil { // pod-level resources take precedence
+	containers := append(nested.Maps(spec, "initContainers"), nested.Maps(spec, "containers")...)
+	if resources := nested.Map(spec, "resources"); resources != nil { // pod-level resources take precedence
 		containers = []object{{"resources": resources}}
 	}
 	specified := false
 	guaranteed := true
 	for _, container := range containers {
-		requests := child(container, "resources", "requests")
-		limits := child(container, "resources", "limits")
+		requests := nested.Map(container, "resources", "requests")
+		limits := nested.Map(container, "resources", "limits")
 		for _, name := range []string{"cpu", "memory"} {
 			request := quantity(requests[name])
 			limit := quantity(limits[name])

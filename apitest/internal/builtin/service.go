@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // The default ranges of cluster IPs and node ports of kube-apiserver.
@@ -20,22 +22,22 @@ const (
 // AllocateService sets the IP families, cluster IPs and node ports of a created or updated service, and returns allocation
 // errors. old is nil for a creation. services are the stored services.
 func AllocateService(service, old map[string]any, services iter.Seq[map[string]any]) field.ErrorList {
-	spec := ensure(service, "spec")
+	spec := nested.EnsureMap(service, "spec")
 	inUse := newServiceUse(service, services)
-	if text(spec, "type") == "ExternalName" {
+	if nested.String(spec, "type") == "ExternalName" {
 		for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
 			delete(spec, name)
 		}
 		return nil
 	}
-	keepClusterIP(spec, child(old, "spec"))
+	keepClusterIP(spec, nested.Map(old, "spec"))
 	errs := allocateClusterIP(spec, inUse)
-	return append(errs, allocateNodePorts(spec, child(old, "spec"), inUse)...)
+	return append(errs, allocateNodePorts(spec, nested.Map(old, "spec"), inUse)...)
 }
 
 // keepClusterIP copies cluster IP fields that an update left out.
 func keepClusterIP(spec, old object) {
-	if old == nil || text(old, "type") == "ExternalName" {
+	if old == nil || nested.String(old, "type") == "ExternalName" {
 		return
 	}
 	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
@@ -46,8 +48,8 @@ func keepClusterIP(spec, old object) {
 }
 
 func allocateClusterIP(spec object, inUse *serviceUse) field.ErrorList {
-	ip := text(spec, "clusterIP")
-	if ips := list(spec, "clusterIPs"); ip == "" && len(ips) > 0 {
+	ip := nested.String(spec, "clusterIP")
+	if ips := nested.Slice(spec, "clusterIPs"); ip == "" && len(ips) > 0 {
 		ip, _ = ips[0].(string)
 	}
 	if ip != "None" {
@@ -82,9 +84,9 @@ func allocateClusterIP(spec object, inUse *serviceUse) field.ErrorList {
 }
 
 func allocateNodePorts(spec, old object, inUse *serviceUse) field.ErrorList {
-	typ := text(spec, "type")
+	typ := nested.String(spec, "type")
 	if typ != "NodePort" && (typ != "LoadBalancer" || spec["allocateLoadBalancerNodePorts"] == false) {
-		for _, port := range objects(spec, "ports") {
+		for _, port := range nested.Maps(spec, "ports") {
 			if old != nil && typ == "ClusterIP" {
 				delete(port, "nodePort")
 			}
@@ -92,8 +94,8 @@ func allocateNodePorts(spec, old object, inUse *serviceUse) field.ErrorList {
 		return nil
 	}
 	var errs field.ErrorList
-	for i, port := range objects(spec, "ports") {
-		wanted := number(port, "nodePort")
+	for i, port := range nested.Maps(spec, "ports") {
+		wanted := nested.Int64(port, "nodePort")
 		if wanted == 0 {
 			wanted = keptNodePort(port, old)
 		}
@@ -109,7 +111,7 @@ func allocateNodePorts(spec, old object, inUse *serviceUse) field.ErrorList {
 		port["nodePort"] = wanted
 		inUse.ports[nodePortKey(port, wanted)] = true
 	}
-	if typ == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local" && number(spec, "healthCheckNodePort") == 0 {
+	if typ == "LoadBalancer" && nested.String(spec, "externalTrafficPolicy") == "Local" && nested.Int64(spec, "healthCheckNodePort") == 0 {
 		spec["healthCheckNodePort"] = inUse.nextPort(object{"protocol": "TCP"})
 	}
 	return errs
@@ -117,16 +119,16 @@ func allocateNodePorts(spec, old object, inUse *serviceUse) field.ErrorList {
 
 // keptNodePort returns the previous node port of a port updated without nodePort, or 0.
 func keptNodePort(port, old object) int64 {
-	for _, before := range objects(old, "ports") {
-		if number(before, "port") == number(port, "port") && text(before, "protocol") == text(port, "protocol") {
-			return number(before, "nodePort")
+	for _, before := range nested.Maps(old, "ports") {
+		if nested.Int64(before, "port") == nested.Int64(port, "port") && nested.String(before, "protocol") == nested.String(port, "protocol") {
+			return nested.Int64(before, "nodePort")
 		}
 	}
 	return 0
 }
 
 func nodePortKey(port object, number int64) string {
-	return fmt.Sprint(text(port, "protocol"), "/", number)
+	return fmt.Sprint(nested.String(port, "protocol"), "/", number)
 }
 
 // serviceUse has the allocated addresses and ports.
@@ -137,22 +139,22 @@ type serviceUse struct {
 
 func newServiceUse(except object, services iter.Seq[object]) *serviceUse {
 	use := &serviceUse{map[string]bool{}, map[string]bool{}}
-	own := child(except, "metadata")
+	own := nested.Map(except, "metadata")
 	for service := range services {
-		metadata := child(service, "metadata")
-		spec := child(service, "spec")
-		if text(metadata, "name") == text(own, "name") && text(metadata, "namespace") == text(own, "namespace") {
+		metadata := nested.Map(service, "metadata")
+		spec := nested.Map(service, "spec")
+		if nested.String(metadata, "name") == nested.String(own, "name") && nested.String(metadata, "namespace") == nested.String(own, "namespace") {
 			continue
 		}
-		for _, ip := range list(spec, "clusterIPs") {
+		for _, ip := range nested.Slice(spec, "clusterIPs") {
 			if ip, ok := ip.(string); ok {
 				use.ips[ip] = true
 			}
 		}
-		for _, port := range objects(spec, "ports") {
-			use.ports[nodePortKey(port, number(port, "nodePort"))] = true
+		for _, port := range nested.Maps(spec, "ports") {
+			use.ports[nodePortKey(port, nested.Int64(port, "nodePort"))] = true
 		}
-		use.ports[fmt.Sprint("TCP/", number(spec, "healthCheckNodePort"))] = true
+		use.ports[fmt.Sprint("TCP/", nested.Int64(spec, "healthCheckNodePort"))] = true
 	}
 	return use
 }
@@ -181,7 +183,7 @@ func (u *serviceUse) nextPort(port object) int64 {
 // IngressWarning returns the API server's warning for a new ingress, or "".
 func IngressWarning(ingress map[string]any) string {
 	const annotation = "kubernetes.io/ingress.class"
-	if _, annotated := child(ingress, "metadata", "annotations")[annotation]; !annotated || child(ingress, "spec")["ingressClassName"] != nil {
+	if _, annotated := nested.Map(ingress, "metadata", "annotations")[annotation]; !annotated || nested.Map(ingress, "spec")["ingressClassName"] != nil {
 		return ""
 	}
 	return fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", annotation)
@@ -189,62 +191,64 @@ func IngressWarning(ingress map[string]any) string {
 
 // updateService removes server-set fields of the old service type from an update to a new type, unless the update changes them.
 func updateService(service, old object) {
-	spec := ensure(service, "spec")
-	before := child(old, "spec")
-	typ := text(spec, "type")
+	spec := nested.EnsureMap(service, "spec")
+	before := nested.Map(old, "spec")
+	typ := nested.String(spec, "type")
 	drop := func(condition func(spec object) bool, name string) {
 		if condition(before) && !condition(spec) && equality.Semantic.DeepEqual(spec[name], before[name]) {
 			delete(spec, name)
 		}
 	}
 	if hasNodePorts(before) && !hasNodePorts(spec) && !addsNodePorts(spec, before) {
-		for _, port := range objects(spec, "ports") {
+		for _, port := range nested.Maps(spec, "ports") {
 			delete(port, "nodePort")
 		}
 	}
-	isBalancer := func(spec object) bool { return text(spec, "type") == "LoadBalancer" }
-	drop(func(spec object) bool { return isBalancer(spec) && text(spec, "externalTrafficPolicy") == "Local" }, "healthCheckNodePort")
+	isBalancer := func(spec object) bool { return nested.String(spec, "type") == "LoadBalancer" }
+	drop(func(spec object) bool {
+		return isBalancer(spec) && nested.String(spec, "externalTrafficPolicy") == "Local"
+	}, "healthCheckNodePort")
 	drop(isBalancer, "allocateLoadBalancerNodePorts")
 	drop(isBalancer, "loadBalancerClass")
 	drop(func(spec object) bool {
-		return hasNodePorts(spec) || text(spec, "type") == "ClusterIP" && len(list(spec, "externalIPs")) > 0
+		return hasNodePorts(spec) || nested.String(spec, "type") == "ClusterIP" && len(nested.Slice(spec, "externalIPs")) > 0
 	}, "externalTrafficPolicy")
 	if typ != "LoadBalancer" {
-		ensure(service, "status")["loadBalancer"] = object{}
+		nested.EnsureMap(service, "status")["loadBalancer"] = object{}
 	}
 }
 
 func hasNodePorts(spec object) bool {
-	return text(spec, "type") == "NodePort" || text(spec, "type") == "LoadBalancer"
+	return nested.String(spec, "type") == "NodePort" || nested.String(spec, "type") == "LoadBalancer"
 }
 
 // addsNodePorts reports whether an update has a node port missing in old.
 func addsNodePorts(spec, old object) bool {
 	known := []any{nil}
-	for _, port := range objects(old, "ports") {
+	for _, port := range nested.Maps(old, "ports") {
 		known = append(known, port["nodePort"])
 	}
-	return slices.ContainsFunc(objects(spec, "ports"), func(port object) bool { return !slices.Contains(known, port["nodePort"]) })
+	return slices.ContainsFunc(nested.Maps(spec, "ports"), func(port object) bool { return !slices.Contains(known, port["nodePort"]) })
 }
 
 // ServiceWarnings returns warnings for deprecated fields of a service, and for fields ignored for its type.
 func ServiceWarnings(service map[string]any) []string {
-	spec := child(service, "spec")
-	isExternal := text(spec, "type") == "ExternalName"
-	hasIPs := len(list(spec, "externalIPs")) > 0
-	isHeadless := text(spec, "type") == "ClusterIP" && text(spec, "clusterIP") == "None"
+	spec := nested.Map(service, "spec")
+	isExternal := nested.String(spec, "type") == "ExternalName"
+	hasIPs := len(nested.Slice(spec, "externalIPs")) > 0
+	isHeadless := nested.String(spec, "type") == "ClusterIP" && nested.String(spec, "clusterIP") == "None"
 	var warnings []string
 	for _, rule := range []struct {
 		applies bool
 		text    string
 	}{
-		{isHeadless && text(spec, "loadBalancerIP") != "", "spec.loadBalancerIP is ignored for headless services"},
+		{isHeadless && nested.String(spec, "loadBalancerIP") != "", "spec.loadBalancerIP is ignored for headless services"},
 		{isHeadless && hasIPs, "spec.externalIPs is ignored for headless services"},
-		{isHeadless && text(spec, "sessionAffinity") != "None", "spec.SessionAffinity is ignored for headless services"},
+		{isHeadless && nested.String(spec, "sessionAffinity") != "None", "spec.SessionAffinity is ignored for headless services"},
 		{hasIPs && !isHeadless && !isExternal, "spec.externalIPs is deprecated and may no longer be implemented in some clusters"},
 		{isExternal && hasIPs, `spec.externalIPs is ignored when spec.type is "ExternalName"`},
-		{!isExternal && text(spec, "externalName") != "", `spec.externalName is ignored when spec.type is not "ExternalName"`},
-		{text(spec, "trafficDistribution") == "PreferClose", `spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"`},
+		{!isExternal && nested.String(spec, "externalName") != "", `spec.externalName is ignored when spec.type is not "ExternalName"`},
+		{nested.String(spec, "trafficDistribution") == "PreferClose", `spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"`},
 	} {
 		if rule.applies {
 			warnings = append(warnings, rule.text)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
@@ -60,7 +61,7 @@ var validators = sync.OnceValue(func() map[string]func(obj, old object) field.Er
 
 // NotValidated returns the fields of an object that the API server validates but Validate does not, for warnings.
 func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
-	spec := child(obj, "spec")
+	spec := nested.Map(obj, "spec")
 	at := "spec"
 	switch name := resource.String(); name {
 	case "namespaces", "serviceaccounts", "nodes", "events", "events.events.k8s.io", "endpoints", "controllerrevisions.apps",
@@ -70,13 +71,13 @@ func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
 		return notValidatedOfAutoscaler(spec)
 	case "pods":
 	case "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers":
-		spec = child(spec, "template", "spec")
+		spec = nested.Map(spec, "template", "spec")
 		at = "spec.template.spec"
 	case "podtemplates":
-		spec = child(obj, "template", "spec")
+		spec = nested.Map(obj, "template", "spec")
 		at = "template.spec"
 	case "cronjobs.batch":
-		spec = child(spec, "jobTemplate", "spec", "template", "spec")
+		spec = nested.Map(spec, "jobTemplate", "spec", "template", "spec")
 		at = "spec.jobTemplate.spec.template.spec"
 	default:
 		if validators()[name] == nil {
@@ -92,8 +93,8 @@ func notValidatedOfAutoscaler(spec object) (fields []string) {
 	if spec["behavior"] != nil {
 		fields = append(fields, "spec.behavior")
 	}
-	for i, metric := range objects(spec, "metrics") {
-		if child(metric, "resource", "target")["type"] != "Utilization" {
+	for i, metric := range nested.Maps(spec, "metrics") {
+		if nested.Map(metric, "resource", "target")["type"] != "Utilization" {
 			fields = append(fields, fmt.Sprintf("spec.metrics[%d]", i))
 		}
 	}
@@ -109,8 +110,8 @@ func notValidatedOfPod(at string, spec object) (fields []string) {
 		}
 	}
 	for _, name := range []string{"initContainers", "containers"} {
-		for i, container := range objects(spec, name) {
-			if context := child(container, "securityContext"); truth(context, "privileged") || context["procMount"] != nil || context["windowsOptions"] != nil {
+		for i, container := range nested.Maps(spec, name) {
+			if context := nested.Map(container, "securityContext"); nested.Bool(context, "privileged") || context["procMount"] != nil || context["windowsOptions"] != nil {
 				fields = append(fields, fmt.Sprintf("%s.%s[%d].securityContext", at, name, i))
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // maxConfigSize is the maximum total size of the values of a Secret or ConfigMap.
@@ -17,10 +19,10 @@ const maxConfigSize = 1024 * 1024
 func immutable(obj, old object, names ...string) field.ErrorList {
 	const detail = "field is immutable when `immutable` is set"
 	var errs field.ErrorList
-	if old == nil || !truth(old, "immutable") {
+	if old == nil || !nested.Bool(old, "immutable") {
 		return nil
 	}
-	if !truth(obj, "immutable") {
+	if !nested.Bool(obj, "immutable") {
 		errs = append(errs, field.Forbidden(field.NewPath("immutable"), detail))
 	}
 	for _, name := range names {
@@ -33,7 +35,7 @@ func immutable(obj, old object, names ...string) field.ErrorList {
 
 // validateKeys checks that keys are file names, and returns the total size of the values.
 func validateKeys(obj object, name string, decode bool) (errs field.ErrorList, size int) {
-	for key, value := range child(obj, name) {
+	for key, value := range nested.Map(obj, name) {
 		for _, message := range utilvalidation.IsConfigMapKey(key) {
 			errs = append(errs, field.Invalid(field.NewPath(name).Key(key), key, message))
 		}
@@ -50,8 +52,8 @@ func validateConfigMap(config, old object) field.ErrorList {
 	data, size := validateKeys(config, "data", false)
 	binary, binarySize := validateKeys(config, "binaryData", true)
 	errs = append(append(errs, data...), binary...)
-	for key := range child(config, "data") {
-		if _, ok := child(config, "binaryData")[key]; ok {
+	for key := range nested.Map(config, "data") {
+		if _, ok := nested.Map(config, "binaryData")[key]; ok {
 			errs = append(errs, field.Invalid(field.NewPath("data").Key(key), key, "duplicate of key present in binaryData"))
 		}
 	}
@@ -64,7 +66,7 @@ func validateConfigMap(config, old object) field.ErrorList {
 func validateSecret(secret, old object) field.ErrorList {
 	var errs field.ErrorList
 	if old != nil {
-		errs = validation.ValidateImmutableField(text(secret, "type"), text(old, "type"), field.NewPath("type"))
+		errs = validation.ValidateImmutableField(nested.String(secret, "type"), nested.String(old, "type"), field.NewPath("type"))
 		errs = append(errs, immutable(secret, old, "data")...)
 	}
 	keys, size := validateKeys(secret, "data", true)
@@ -77,7 +79,7 @@ func validateSecret(secret, old object) field.ErrorList {
 
 // validateSecretType checks the data required by the secret's type.
 func validateSecretType(secret object) field.ErrorList {
-	data := child(secret, "data")
+	data := nested.Map(secret, "data")
 	path := field.NewPath("data")
 	require := func(keys ...string) (errs field.ErrorList) {
 		for _, key := range keys {
@@ -91,16 +93,16 @@ func validateSecretType(secret object) field.ErrorList {
 		if errs := require(key); len(errs) > 0 {
 			return errs
 		}
-		content, _ := base64.StdEncoding.DecodeString(text(data, key))
+		content, _ := base64.StdEncoding.DecodeString(nested.String(data, key))
 		if err := json.Unmarshal(content, &map[string]any{}); err != nil {
 			return field.ErrorList{field.Invalid(path.Key(key), "<secret contents redacted>", err.Error())}
 		}
 		return nil
 	}
-	switch text(secret, "type") {
+	switch nested.String(secret, "type") {
 	case "kubernetes.io/service-account-token":
 		const name = "kubernetes.io/service-account.name"
-		if text(child(secret, "metadata", "annotations"), name) == "" {
+		if nested.String(secret, "metadata", "annotations", name) == "" {
 			return field.ErrorList{field.Required(field.NewPath("metadata", "annotations").Key(name), "")}
 		}
 	case "kubernetes.io/dockercfg":
@@ -112,7 +114,7 @@ func validateSecretType(secret object) field.ErrorList {
 			return errs
 		}
 	case "kubernetes.io/ssh-auth":
-		if text(data, "ssh-privatekey") == "" {
+		if nested.String(data, "ssh-privatekey") == "" {
 			return field.ErrorList{field.Required(path.Key("ssh-privatekey"), "")}
 		}
 	case "kubernetes.io/tls":

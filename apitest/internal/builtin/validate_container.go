@@ -8,13 +8,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 func (c *checker) containers(at *field.Path, containers []object, volumes, names map[string]bool, isInit bool) {
 	hostPorts := map[string]bool{}
 	for i, container := range containers {
 		at := at.Index(i)
-		name := text(container, "name")
+		name := nested.String(container, "name")
 		if name == "" {
 			c.add(field.Required(at.Child("name"), ""))
 		} else {
@@ -22,19 +24,19 @@ func (c *checker) containers(at *field.Path, containers []object, volumes, names
 		}
 		c.require(at, container, "image")
 		c.oneOf(at, container, "terminationMessagePolicy", "File", "FallbackToLogsOnError")
-		c.containerPorts(at.Child("ports"), objects(container, "ports"))
+		c.containerPorts(at.Child("ports"), nested.Maps(container, "ports"))
 		c.environment(at, container)
 		c.volumeMounts(at, container, volumes)
 		c.oneOf(at, container, "imagePullPolicy", "Always", "IfNotPresent", "Never")
-		c.resources(at.Child("resources"), child(container, "resources"))
+		c.resources(at.Child("resources"), nested.Map(container, "resources"))
 		if names[name] {
 			c.add(field.Duplicate(at.Child("name"), name))
 		}
 		names[name] = true
-		c.containerProbes(at, container, isInit && text(container, "restartPolicy") != "Always")
-		for j, port := range objects(container, "ports") {
-			number := number(port, "hostPort")
-			key := fmt.Sprintf("%s//%d", text(port, "protocol"), number)
+		c.containerProbes(at, container, isInit && nested.String(container, "restartPolicy") != "Always")
+		for j, port := range nested.Maps(container, "ports") {
+			number := nested.Int64(port, "hostPort")
+			key := fmt.Sprintf("%s//%d", nested.String(port, "protocol"), number)
 			if number != 0 && hostPorts[key] {
 				c.add(field.Duplicate(at.Child("ports").Index(j).Child("hostPort"), key))
 			}
@@ -47,7 +49,7 @@ func (c *checker) containerPorts(at *field.Path, ports []object) {
 	names := map[string]bool{}
 	for i, port := range ports {
 		at := at.Index(i)
-		if name := text(port, "name"); name != "" {
+		if name := nested.String(port, "name"); name != "" {
 			messages := validation.IsValidPortName(name)
 			c.invalid(at.Child("name"), name, messages...)
 			if len(messages) == 0 && names[name] {
@@ -55,12 +57,12 @@ func (c *checker) containerPorts(at *field.Path, ports []object) {
 			}
 			names[name] = true
 		}
-		if n := number(port, "containerPort"); n == 0 {
+		if n := nested.Int64(port, "containerPort"); n == 0 {
 			c.add(field.Required(at.Child("containerPort"), ""))
 		} else {
 			c.invalid(at.Child("containerPort"), n, validation.IsValidPortNum(int(n))...)
 		}
-		if n := number(port, "hostPort"); n != 0 {
+		if n := nested.Int64(port, "hostPort"); n != 0 {
 			c.invalid(at.Child("hostPort"), n, validation.IsValidPortNum(int(n))...)
 		}
 		c.oneOf(at, port, "protocol", "SCTP", "TCP", "UDP")
@@ -68,21 +70,21 @@ func (c *checker) containerPorts(at *field.Path, ports []object) {
 }
 
 func (c *checker) environment(at *field.Path, container object) {
-	for i, variable := range objects(container, "env") {
+	for i, variable := range nested.Maps(container, "env") {
 		at := at.Child("env").Index(i)
-		if name := text(variable, "name"); name == "" {
+		if name := nested.String(variable, "name"); name == "" {
 			c.add(field.Required(at.Child("name"), ""))
 		} else {
 			c.invalid(at.Child("name"), name, validation.IsRelaxedEnvVarName(name)...)
 		}
-		if from := child(variable, "valueFrom"); from != nil {
-			c.variableSource(at.Child("valueFrom"), from, text(variable, "value"))
+		if from := nested.Map(variable, "valueFrom"); from != nil {
+			c.variableSource(at.Child("valueFrom"), from, nested.String(variable, "value"))
 		}
 	}
-	for i, source := range objects(container, "envFrom") {
+	for i, source := range nested.Maps(container, "envFrom") {
 		at := at.Child("envFrom").Index(i)
-		config := child(source, "configMapRef")
-		secret := child(source, "secretRef")
+		config := nested.Map(source, "configMapRef")
+		secret := nested.Map(source, "secretRef")
 		switch {
 		case config == nil && secret == nil:
 			c.invalid(at, "", "must specify one of: `configMapRef` or `secretRef`")
@@ -99,7 +101,7 @@ func (c *checker) environment(at *field.Path, container object) {
 func (c *checker) variableSource(at *field.Path, from object, value string) {
 	count := 0
 	for _, name := range []string{"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"} {
-		ref := child(from, name)
+		ref := nested.Map(from, name)
 		if ref == nil {
 			continue
 		}
@@ -108,7 +110,7 @@ func (c *checker) variableSource(at *field.Path, from object, value string) {
 		case "configMapKeyRef", "secretKeyRef":
 			c.require(at, ref, "name")
 			if c.require(at, ref, "key") {
-				c.invalid(at.Child("key"), text(ref, "key"), validation.IsConfigMapKey(text(ref, "key"))...)
+				c.invalid(at.Child("key"), nested.String(ref, "key"), validation.IsConfigMapKey(nested.String(ref, "key"))...)
 			}
 		case "fieldRef":
 			c.require(at, ref, "fieldPath")
@@ -128,38 +130,38 @@ func (c *checker) variableSource(at *field.Path, from object, value string) {
 
 func (c *checker) volumeMounts(at *field.Path, container object, volumes map[string]bool) {
 	paths := map[string]bool{}
-	for i, mount := range objects(container, "volumeMounts") {
+	for i, mount := range nested.Maps(container, "volumeMounts") {
 		one := at.Child("volumeMounts").Index(i)
 		c.require(one, mount, "name")
-		if name := text(mount, "name"); !volumes[name] {
+		if name := nested.String(mount, "name"); !volumes[name] {
 			c.add(field.NotFound(one.Child("name"), name))
 		}
 		c.require(one, mount, "mountPath")
-		mountPath := text(mount, "mountPath")
+		mountPath := nested.String(mount, "mountPath")
 		if paths[mountPath] {
 			c.invalid(one.Child("mountPath"), mountPath, "must be unique")
 		}
 		paths[mountPath] = true
 		for _, name := range []string{"subPath", "subPathExpr"} {
-			if sub := text(mount, name); sub != "" {
+			if sub := nested.String(mount, name); sub != "" {
 				if path.IsAbs(sub) {
 					c.invalid(at.Child("volumeMounts").Child(name), sub, "must be a relative path")
 				}
 				c.noBacksteps(at.Child("volumeMounts").Child(name), sub)
 			}
 		}
-		if text(mount, "subPath") != "" && text(mount, "subPathExpr") != "" {
-			c.invalid(one.Child("subPathExpr"), text(mount, "subPathExpr"), "subPathExpr and subPath are mutually exclusive")
+		if nested.String(mount, "subPath") != "" && nested.String(mount, "subPathExpr") != "" {
+			c.invalid(one.Child("subPathExpr"), nested.String(mount, "subPathExpr"), "subPathExpr and subPath are mutually exclusive")
 		}
 	}
 }
 
 // resources checks requests against limits. Only CPU, memory and ephemeral storage may be requested below their limit.
 func (c *checker) resources(at *field.Path, resources object) {
-	limits := child(resources, "limits")
-	requests := child(resources, "requests")
+	limits := nested.Map(resources, "limits")
+	requests := nested.Map(resources, "requests")
 	for _, name := range []string{"limits", "requests"} {
-		for resource, value := range child(resources, name) {
+		for resource, value := range nested.Map(resources, name) {
 			at := at.Child(name).Key(resource)
 			c.resourceName(at, resource)
 			if q := quantity(value); q.Sign() < 0 {
@@ -193,7 +195,7 @@ func (c *checker) resourceName(at *field.Path, name string) {
 
 func (c *checker) containerProbes(at *field.Path, container object, isInit bool) {
 	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
-		probe := child(container, name)
+		probe := nested.Map(container, name)
 		switch at := at.Child(name); {
 		case probe == nil:
 		case isInit:
@@ -201,13 +203,13 @@ func (c *checker) containerProbes(at *field.Path, container object, isInit bool)
 		default:
 			c.handler(at, probe)
 			c.nonNegative(at, probe, "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
-			if n := number(probe, "successThreshold"); name != "readinessProbe" && n != 1 && n >= 0 {
+			if n := nested.Int64(probe, "successThreshold"); name != "readinessProbe" && n != 1 && n >= 0 {
 				c.invalid(at.Child("successThreshold"), n, "must be 1")
 			}
 		}
 	}
 	for _, name := range []string{"postStart", "preStop"} {
-		hook := child(container, "lifecycle", name)
+		hook := nested.Map(container, "lifecycle", name)
 		switch at := at.Child("lifecycle"); {
 		case hook == nil:
 		case isInit:
@@ -222,7 +224,7 @@ func (c *checker) containerProbes(at *field.Path, container object, isInit bool)
 func (c *checker) handler(at *field.Path, handler object) {
 	found := false
 	for _, name := range []string{"exec", "httpGet", "tcpSocket", "grpc", "sleep"} {
-		action := child(handler, name)
+		action := nested.Map(handler, name)
 		switch at := at.Child(name); {
 		case action == nil:
 			continue

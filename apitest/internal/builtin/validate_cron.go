@@ -9,18 +9,20 @@ import (
 
 	"github.com/robfig/cron/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // schedule checks the schedule of a CronJob. A TZ in the schedule, from before spec.timeZone existed, is tolerated only if old
 // has it, too.
 func (c *checker) schedule(at *field.Path, spec, old object) {
-	schedule := text(spec, "schedule")
+	schedule := nested.String(spec, "schedule")
 	at = at.Child("schedule")
 	if err := parseSchedule(schedule); err != nil {
 		c.invalid(at, schedule, err.Error())
 	}
 	hasZone := strings.Contains(schedule, "TZ")
-	hadZone := strings.Contains(text(old, "schedule"), "TZ")
+	hadZone := strings.Contains(nested.String(old, "schedule"), "TZ")
 	switch {
 	case hasZone && !hadZone:
 		c.invalid(at, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // validateNamespace checks spec.finalizers of a new namespace. An update keeps them.
@@ -19,7 +21,7 @@ func validateNamespace(namespace, old object) field.ErrorList {
 	if old != nil {
 		return nil
 	}
-	for _, value := range list(child(namespace, "spec"), "finalizers") {
+	for _, value := range nested.Slice(namespace, "spec", "finalizers") {
 		name, _ := value.(string)
 		c.invalid(at, name, validation.IsQualifiedName(name)...)
 		if !strings.Contains(name, "/") && !slices.Contains([]string{"kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}, name) {
@@ -32,14 +34,14 @@ func validateNamespace(namespace, old object) field.ErrorList {
 func validateLease(lease, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(lease, "spec")
+	spec := nested.Map(lease, "spec")
 	if n, ok := spec["leaseDurationSeconds"].(int64); ok && n <= 0 {
 		c.invalid(at.Child("leaseDurationSeconds"), n, "must be greater than 0")
 	}
 	if n, ok := spec["leaseTransitions"].(int64); ok && n < 0 {
 		c.invalid(at.Child("leaseTransitions"), n, "must be greater than or equal to 0")
 	}
-	if text(spec, "preferredHolder") != "" && text(spec, "strategy") == "" {
+	if nested.String(spec, "preferredHolder") != "" && nested.String(spec, "strategy") == "" {
 		c.add(field.Forbidden(at.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
 	}
 	return c.errs
@@ -48,7 +50,7 @@ func validateLease(lease, _ object) field.ErrorList {
 func validateBudget(budget, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(budget, "spec")
+	spec := nested.Map(budget, "spec")
 	if spec["minAvailable"] != nil && spec["maxUnavailable"] != nil {
 		c.invalid(at, printedBudget(spec), "minAvailable and maxUnavailable cannot be both set")
 	}
@@ -58,10 +60,10 @@ func validateBudget(budget, _ object) field.ErrorList {
 			c.notMoreThanAll(at.Child(name), spec[name])
 		}
 	}
-	if selector := child(spec, "selector"); selector != nil {
+	if selector := nested.Map(spec, "selector"); selector != nil {
 		c.selector(at.Child("selector"), selector)
 	}
-	if policy := text(spec, "unhealthyPodEvictionPolicy"); policy != "" {
+	if policy := nested.String(spec, "unhealthyPodEvictionPolicy"); policy != "" {
 		c.oneOf(at, spec, "unhealthyPodEvictionPolicy", "AlwaysAllow", "IfHealthyBudget")
 	}
 	return c.errs
@@ -77,9 +79,9 @@ func printedBudget(spec object) any {
 func validateAutoscaler(autoscaler, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(autoscaler, "spec")
+	spec := nested.Map(autoscaler, "spec")
 	minimum, hasMinimum := spec["minReplicas"].(int64)
-	maximum := number(spec, "maxReplicas")
+	maximum := nested.Int64(spec, "maxReplicas")
 	if hasMinimum && minimum < 1 {
 		c.invalid(at.Child("minReplicas"), minimum, "must be greater than or equal to 1")
 	}
@@ -91,19 +93,19 @@ func validateAutoscaler(autoscaler, _ object) field.ErrorList {
 	if hasMinimum && maximum < minimum {
 		c.invalid(at.Child("maxReplicas"), maximum, "must be greater than or equal to `minReplicas`")
 	}
-	if ref := child(spec, "scaleTargetRef"); text(ref, "apiVersion") == "" {
+	if ref := nested.Map(spec, "scaleTargetRef"); nested.String(ref, "apiVersion") == "" {
 		c.invalid(at.Child("scaleTargetRef", "apiVersion"), "", "apiVersion must specify API group")
 	}
 	for _, name := range []string{"kind", "name"} {
-		if ref := child(spec, "scaleTargetRef"); c.require(at.Child("scaleTargetRef"), ref, name) {
-			c.invalid(at.Child("scaleTargetRef", name), text(ref, name), content.IsPathSegmentName(text(ref, name))...)
+		if ref := nested.Map(spec, "scaleTargetRef"); c.require(at.Child("scaleTargetRef"), ref, name) {
+			c.invalid(at.Child("scaleTargetRef", name), nested.String(ref, name), content.IsPathSegmentName(nested.String(ref, name))...)
 		}
 	}
 	return c.errs
 }
 
 func accessModes(c *checker, at *field.Path, spec object) {
-	modes := list(spec, "accessModes")
+	modes := nested.Slice(spec, "accessModes")
 	if len(modes) == 0 {
 		c.add(field.Required(at.Child("accessModes"), "at least 1 access mode is required"))
 	}
@@ -116,7 +118,7 @@ func accessModes(c *checker, at *field.Path, spec object) {
 	if slices.Contains(modes, any("ReadWriteOncePod")) && len(modes) > 1 {
 		c.add(field.Forbidden(at.Child("accessModes"), "may not use ReadWriteOncePod with other access modes"))
 	}
-	if class := text(spec, "storageClassName"); class != "" {
+	if class := nested.String(spec, "storageClassName"); class != "" {
 		c.subdomain(at.Child("storageClassName"), class)
 	}
 	c.oneOf(at, spec, "volumeMode", "Block", "Filesystem")
@@ -125,12 +127,12 @@ func accessModes(c *checker, at *field.Path, spec object) {
 func validateClaim(claim, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(claim, "spec")
+	spec := nested.Map(claim, "spec")
 	accessModes(c, at, spec)
-	if selector := child(spec, "selector"); selector != nil {
+	if selector := nested.Map(spec, "selector"); selector != nil {
 		c.selector(at.Child("selector"), selector)
 	}
-	storage := child(spec, "resources", "requests")["storage"]
+	storage := nested.Map(spec, "resources", "requests")["storage"]
 	inStorage := at.Child("resources").Key("storage")
 	if q := quantity(storage); storage == nil {
 		c.add(field.Required(inStorage, ""))
@@ -141,11 +143,11 @@ func validateClaim(claim, old object) field.ErrorList {
 		return c.errs
 	}
 	munged, _ := deepCopy(spec).(object)
-	before := child(old, "spec")
-	if text(before, "volumeName") == "" {
+	before := nested.Map(old, "spec")
+	if nested.String(before, "volumeName") == "" {
 		copyField(munged, before, "volumeName") // set once, by binding
 	}
-	if text(child(old, "status"), "phase") == "Bound" {
+	if nested.String(old, "status", "phase") == "Bound" {
 		copyField(munged, before, "resources")
 		copyField(munged, before, "volumeAttributesClassName")
 	}
@@ -153,8 +155,8 @@ func validateClaim(claim, old object) field.ErrorList {
 		c.add(field.Forbidden(at, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
 	}
 	size := quantity(storage)
-	oldSize := quantity(child(before, "resources", "requests")["storage"])
-	if size.Cmp(oldSize) < 0 && size.Cmp(quantity(child(old, "status", "capacity")["storage"])) <= 0 {
+	oldSize := quantity(nested.Map(before, "resources", "requests")["storage"])
+	if size.Cmp(oldSize) < 0 && size.Cmp(quantity(nested.Map(old, "status", "capacity")["storage"])) <= 0 {
 		c.add(field.Forbidden(at.Child("resources", "requests", "storage"), "field can not be less than status.capacity"))
 	}
 	return c.errs
@@ -163,9 +165,9 @@ func validateClaim(claim, old object) field.ErrorList {
 func validateVolume(volume, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(volume, "spec")
+	spec := nested.Map(volume, "spec")
 	accessModes(c, at, spec)
-	if capacity := child(spec, "capacity"); len(capacity) == 0 {
+	if capacity := nested.Map(spec, "capacity"); len(capacity) == 0 {
 		c.add(field.Required(at.Child("capacity"), ""))
 	} else if capacity["storage"] == nil || len(capacity) > 1 {
 		c.add(field.NotSupported(at.Child("capacity"), capacity, []string{"storage"}))
@@ -183,7 +185,7 @@ func validateVolume(volume, _ object) field.ErrorList {
 func validateStorageClass(class, old object) field.ErrorList {
 	c := &checker{}
 	if c.require(nil, class, "provisioner") {
-		c.invalid(field.NewPath("provisioner"), strings.ToLower(text(class, "provisioner")), validation.IsQualifiedName(strings.ToLower(text(class, "provisioner")))...)
+		c.invalid(field.NewPath("provisioner"), strings.ToLower(nested.String(class, "provisioner")), validation.IsQualifiedName(strings.ToLower(nested.String(class, "provisioner")))...)
 	}
 	c.oneOf(nil, class, "reclaimPolicy", "Delete", "Retain")
 	c.oneOf(nil, class, "volumeBindingMode", "Immediate", "WaitForFirstConsumer")
@@ -202,9 +204,9 @@ func validateStorageClass(class, old object) field.ErrorList {
 func validateWebhooks(configuration, _ object) field.ErrorList {
 	c := &checker{}
 	names := map[string]bool{}
-	for i, hook := range objects(configuration, "webhooks") {
+	for i, hook := range nested.Maps(configuration, "webhooks") {
 		at := field.NewPath("webhooks").Index(i)
-		name := text(hook, "name")
+		name := nested.String(hook, "name")
 		c.add(validation.IsFullyQualifiedName(at.Child("name"), name)...)
 		if name != "" && names[name] {
 			c.add(field.Duplicate(at.Child("name"), name))
@@ -216,40 +218,40 @@ func validateWebhooks(configuration, _ object) field.ErrorList {
 }
 
 func (c *checker) webhook(at *field.Path, hook object) {
-	if versions := list(hook, "admissionReviewVersions"); len(versions) == 0 {
+	if versions := nested.Slice(hook, "admissionReviewVersions"); len(versions) == 0 {
 		c.add(field.Required(at.Child("admissionReviewVersions"), "must specify one of v1, v1beta1"))
 	} else if !slices.Contains(versions, any("v1")) && !slices.Contains(versions, any("v1beta1")) {
 		c.invalid(at.Child("admissionReviewVersions"), versions, "must include at least one of v1, v1beta1")
 	}
-	for i, rule := range objects(hook, "rules") {
+	for i, rule := range nested.Maps(hook, "rules") {
 		c.webhookRule(at.Child("rules").Index(i), rule)
 	}
 	c.oneOf(at, hook, "failurePolicy", "Fail", "Ignore")
 	c.oneOf(at, hook, "matchPolicy", "Equivalent", "Exact")
-	switch effects := text(hook, "sideEffects"); effects {
+	switch effects := nested.String(hook, "sideEffects"); effects {
 	case "None", "NoneOnDryRun":
 	case "":
 		c.add(field.Required(at.Child("sideEffects"), "must specify one of None, NoneOnDryRun"))
 	default:
 		c.add(field.NotSupported(at.Child("sideEffects"), effects, []string{"None", "NoneOnDryRun"}))
 	}
-	if timeout := number(hook, "timeoutSeconds"); timeout < 1 || timeout > 30 {
+	if timeout := nested.Int64(hook, "timeoutSeconds"); timeout < 1 || timeout > 30 {
 		c.invalid(at.Child("timeoutSeconds"), timeout, "the timeout value must be between 1 and 30 seconds")
 	}
 	for _, name := range []string{"namespaceSelector", "objectSelector"} {
-		c.selector(at.Child(name), child(hook, name))
+		c.selector(at.Child(name), nested.Map(hook, name))
 	}
-	config := child(hook, "clientConfig")
+	config := nested.Map(hook, "clientConfig")
 	if (config["url"] == nil) == (config["service"] == nil) {
 		c.add(field.Required(at.Child("clientConfig"), "exactly one of url or service is required"))
-	} else if service := child(config, "service"); service != nil {
+	} else if service := nested.Map(config, "service"); service != nil {
 		c.require(at.Child("clientConfig", "service"), service, "name")
 		c.require(at.Child("clientConfig", "service"), service, "namespace")
 	}
 }
 
 func (c *checker) webhookRule(at *field.Path, rule object) {
-	operations := list(rule, "operations")
+	operations := nested.Slice(rule, "operations")
 	c.require(at, rule, "operations")
 	supported := []string{"*", "CONNECT", "CREATE", "DELETE", "UPDATE"}
 	for i, operation := range operations {
@@ -261,25 +263,25 @@ func (c *checker) webhookRule(at *field.Path, rule object) {
 		c.invalid(at.Child("operations"), operations, "if '*' is present, must not specify other operations")
 	}
 	for _, name := range []string{"apiGroups", "apiVersions", "resources"} {
-		values := list(rule, name)
+		values := nested.Slice(rule, name)
 		c.require(at, rule, name)
 		if name != "resources" && len(values) > 1 && slices.Contains(values, any("*")) {
 			c.invalid(at.Child(name), values, "if '*' is present, must not specify other "+map[string]string{"apiGroups": "API groups", "apiVersions": "API versions"}[name])
 		}
 	}
-	if scope := text(rule, "scope"); scope != "" {
+	if scope := nested.String(rule, "scope"); scope != "" {
 		c.oneOf(at, rule, "scope", "*", "Cluster", "Namespaced")
 	}
 }
 
 func validatePriorityClass(class, old object) field.ErrorList {
 	c := &checker{}
-	if name, value := text(child(class, "metadata"), "name"), number(class, "value"); strings.HasPrefix(name, "system-") && old == nil {
+	if name, value := nested.String(class, "metadata", "name"), nested.Int64(class, "value"); strings.HasPrefix(name, "system-") && old == nil {
 		c.add(field.Forbidden(field.NewPath("metadata", "name"), "priority class names with 'system-' prefix are reserved for system use only. error: "+name+" is not a known system priority class"))
 	} else if value > 1000000000 {
 		c.add(field.Forbidden(field.NewPath("value"), "maximum allowed value of a user defined priority is 1000000000"))
 	}
-	if old != nil && number(class, "value") != number(old, "value") {
+	if old != nil && nested.Int64(class, "value") != nested.Int64(old, "value") {
 		c.add(field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
 	}
 	c.oneOf(nil, class, "preemptionPolicy", "Never", "PreemptLowerPriority")
@@ -289,18 +291,18 @@ func validatePriorityClass(class, old object) field.ErrorList {
 func validateAdmissionPolicy(policy, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(policy, "spec")
-	if len(list(spec, "validations"))+len(list(spec, "auditAnnotations")) == 0 {
+	spec := nested.Map(policy, "spec")
+	if len(nested.Slice(spec, "validations"))+len(nested.Slice(spec, "auditAnnotations")) == 0 {
 		for _, name := range []string{"validations", "auditAnnotations"} {
 			c.add(field.Required(at.Child(name), "validations or auditAnnotations must contain at least one item"))
 		}
 	}
-	constraints := child(spec, "matchConstraints")
+	constraints := nested.Map(spec, "matchConstraints")
 	if constraints == nil {
 		c.add(field.Required(at.Child("matchConstraints"), ""))
 		return c.errs
 	}
-	rules := objects(constraints, "resourceRules")
+	rules := nested.Maps(constraints, "resourceRules")
 	if len(rules) == 0 {
 		c.add(field.Required(at.Child("matchConstraints", "resourceRules"), ""))
 	}
@@ -313,12 +315,12 @@ func validateAdmissionPolicy(policy, _ object) field.ErrorList {
 func validateAdmissionBinding(binding, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(binding, "spec")
+	spec := nested.Map(binding, "spec")
 	c.require(at, spec, "policyName")
-	if ref := child(spec, "paramRef"); ref != nil && text(ref, "parameterNotFoundAction") == "" {
+	if ref := nested.Map(spec, "paramRef"); ref != nil && nested.String(ref, "parameterNotFoundAction") == "" {
 		c.add(field.Required(at.Child("paramRef", "parameterNotFoundAction"), ""))
 	}
-	if len(list(spec, "validationActions")) == 0 {
+	if len(nested.Slice(spec, "validationActions")) == 0 {
 		c.add(field.Required(at.Child("validationActions"), "at least one validation action is required"))
 	}
 	return c.errs

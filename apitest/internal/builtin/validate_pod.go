@@ -11,15 +11,17 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 func validatePod(pod, old object) field.ErrorList {
 	c := &checker{}
-	spec := child(pod, "spec")
+	spec := nested.Map(pod, "spec")
 	at := field.NewPath("spec")
 	c.podSpec(at, spec)
 	if old != nil {
-		c.podUpdate(at, spec, child(old, "spec"))
+		c.podUpdate(at, spec, nested.Map(old, "spec"))
 	}
 	return c.errs
 }
@@ -27,21 +29,21 @@ func validatePod(pod, old object) field.ErrorList {
 // podUpdate adds errors for changes of immutable fields of a pod.
 func (c *checker) podUpdate(at *field.Path, spec, old object) {
 	for _, name := range []string{"containers", "initContainers"} {
-		containers := objects(spec, name)
-		if len(containers) != len(objects(old, name)) {
+		containers := nested.Maps(spec, name)
+		if len(containers) != len(nested.Maps(old, name)) {
 			c.add(field.Forbidden(at.Child(name), "pod updates may not add or remove containers"))
 			return
 		}
 		for i, container := range containers {
-			if image := text(container, "image"); strings.TrimSpace(image) != image {
+			if image := nested.String(container, "image"); strings.TrimSpace(image) != image {
 				c.invalid(at.Child(name).Index(i).Child("image"), image, "must not have leading or trailing whitespace")
 			}
 		}
 	}
 	munged, _ := deepCopy(spec).(object)
 	for _, name := range []string{"containers", "initContainers"} {
-		for i, container := range objects(munged, name) {
-			container["image"] = objects(old, name)[i]["image"]
+		for i, container := range nested.Maps(munged, name) {
+			container["image"] = nested.Maps(old, name)[i]["image"]
 		}
 	}
 	for _, name := range []string{"activeDeadlineSeconds", "schedulingGates", "tolerations"} {
@@ -56,63 +58,63 @@ func (c *checker) podUpdate(at *field.Path, spec, old object) {
 
 // podTemplate checks the template of a workload.
 func (c *checker) podTemplate(at *field.Path, template object) {
-	metadata := child(template, "metadata")
-	c.add(metavalidation.ValidateLabels(stringMap(metadata, "labels"), at.Child("labels"))...)
-	c.add(apivalidation.ValidateAnnotations(stringMap(metadata, "annotations"), at.Child("annotations"))...)
-	c.podSpec(at.Child("spec"), child(template, "spec"))
-	if len(list(child(template, "spec"), "ephemeralContainers")) > 0 {
+	metadata := nested.Map(template, "metadata")
+	c.add(metavalidation.ValidateLabels(nested.StringMap(metadata, "labels"), at.Child("labels"))...)
+	c.add(apivalidation.ValidateAnnotations(nested.StringMap(metadata, "annotations"), at.Child("annotations"))...)
+	c.podSpec(at.Child("spec"), nested.Map(template, "spec"))
+	if len(nested.Slice(template, "spec", "ephemeralContainers")) > 0 {
 		c.add(field.Forbidden(at.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
 	}
 }
 
 func (c *checker) podSpec(at *field.Path, spec object) {
 	volumes := c.volumes(at.Child("volumes"), spec)
-	claims := objects(spec, "volumeClaimTemplateNames") // of a StatefulSet
+	claims := nested.Maps(spec, "volumeClaimTemplateNames") // of a StatefulSet
 	for _, claim := range claims {
-		volumes[text(claim, "name")] = true
+		volumes[nested.String(claim, "name")] = true
 	}
 	names := map[string]bool{}
 	if c.require(at, spec, "containers") {
-		c.containers(at.Child("containers"), objects(spec, "containers"), volumes, names, false)
+		c.containers(at.Child("containers"), nested.Maps(spec, "containers"), volumes, names, false)
 	}
-	c.containers(at.Child("initContainers"), objects(spec, "initContainers"), volumes, names, true)
+	c.containers(at.Child("initContainers"), nested.Maps(spec, "initContainers"), volumes, names, true)
 	c.oneOf(at, spec, "restartPolicy", "Always", "OnFailure", "Never")
 	c.oneOf(at, spec, "dnsPolicy", "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-	c.add(metavalidation.ValidateLabels(stringMap(spec, "nodeSelector"), at.Child("nodeSelector"))...)
-	for i, secret := range objects(spec, "imagePullSecrets") {
-		if text(secret, "name") == "" {
+	c.add(metavalidation.ValidateLabels(nested.StringMap(spec, "nodeSelector"), at.Child("nodeSelector"))...)
+	for i, secret := range nested.Maps(spec, "imagePullSecrets") {
+		if nested.String(secret, "name") == "" {
 			c.add(field.Required(at.Child("imagePullSecrets").Index(i).Child("name"), ""))
 		}
 	}
 	for _, name := range []string{"serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"} {
-		if value := text(spec, name); value != "" {
+		if value := nested.String(spec, name); value != "" {
 			c.subdomain(at.Child(name), value)
 		}
 	}
 	for _, name := range []string{"hostname", "subdomain"} {
-		if value := text(spec, name); value != "" {
+		if value := nested.String(spec, name); value != "" {
 			c.label(at.Child(name), value)
 		}
 	}
 	if deadline, ok := spec["activeDeadlineSeconds"].(int64); ok && (deadline < 1 || deadline > math.MaxInt32) {
 		c.invalid(at.Child("activeDeadlineSeconds"), deadline, validation.InclusiveRangeError(1, math.MaxInt32))
 	}
-	c.tolerations(at.Child("tolerations"), objects(spec, "tolerations"))
+	c.tolerations(at.Child("tolerations"), nested.Maps(spec, "tolerations"))
 }
 
 func (c *checker) tolerations(at *field.Path, tolerations []object) {
 	for i, toleration := range tolerations {
 		at := at.Index(i)
-		key := text(toleration, "key")
-		operator := text(toleration, "operator")
-		value := text(toleration, "value")
+		key := nested.String(toleration, "key")
+		operator := nested.String(toleration, "operator")
+		value := nested.String(toleration, "value")
 		if key != "" {
 			c.add(metavalidation.ValidateLabelName(key, at.Child("key"))...)
 		} else if operator != "Exists" {
 			c.invalid(at.Child("operator"), operator, "operator must be Exists when `key` is empty, which means \"match all values and all keys\"")
 		}
-		if toleration["tolerationSeconds"] != nil && text(toleration, "effect") != "NoExecute" {
-			c.invalid(at.Child("effect"), text(toleration, "effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set")
+		if toleration["tolerationSeconds"] != nil && nested.String(toleration, "effect") != "NoExecute" {
+			c.invalid(at.Child("effect"), nested.String(toleration, "effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set")
 		}
 		switch operator {
 		case "Equal", "":
@@ -124,7 +126,7 @@ func (c *checker) tolerations(at *field.Path, tolerations []object) {
 				c.invalid(at.Child("operator"), toleration, "value must be empty when `operator` is 'Exists'")
 			}
 		}
-		if effect := text(toleration, "effect"); effect != "" {
+		if effect := nested.String(toleration, "effect"); effect != "" {
 			c.oneOf(at, toleration, "effect", "NoSchedule", "PreferNoSchedule", "NoExecute")
 		}
 	}
@@ -133,11 +135,11 @@ func (c *checker) tolerations(at *field.Path, tolerations []object) {
 // volumes checks the volumes and returns the valid names.
 func (c *checker) volumes(at *field.Path, spec object) map[string]bool {
 	names := map[string]bool{}
-	for i, volume := range objects(spec, "volumes") {
+	for i, volume := range nested.Maps(spec, "volumes") {
 		at := at.Index(i)
 		own := &checker{}
 		own.volumeSource(at, volume)
-		name := text(volume, "name")
+		name := nested.String(volume, "name")
 		if name == "" {
 			own.add(field.Required(at.Child("name"), ""))
 		} else {
@@ -164,7 +166,7 @@ func volumeKeys() []string {
 func (c *checker) volumeSource(at *field.Path, volume object) {
 	found := false
 	for _, key := range volumeKeys() {
-		source := child(volume, key)
+		source := nested.Map(volume, key)
 		switch {
 		case source == nil:
 			continue
@@ -183,12 +185,12 @@ func (c *checker) volumeSource(at *field.Path, volume object) {
 			c.require(at, source, "claimName")
 		case "hostPath":
 			if c.require(at, source, "path") {
-				c.noBacksteps(at.Child("path"), text(source, "path"))
+				c.noBacksteps(at.Child("path"), nested.String(source, "path"))
 			}
 		case "nfs":
 			c.require(at, source, "server")
-			if c.require(at, source, "path") && !path.IsAbs(text(source, "path")) {
-				c.invalid(at.Child("path"), text(source, "path"), "must be an absolute path")
+			if c.require(at, source, "path") && !path.IsAbs(nested.String(source, "path")) {
+				c.invalid(at.Child("path"), nested.String(source, "path"), "must be an absolute path")
 			}
 		case "csi":
 			c.require(at, source, "driver")

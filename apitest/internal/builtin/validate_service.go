@@ -9,15 +9,17 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 func validateService(service, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(service, "spec")
-	typ := text(spec, "type")
-	headless := text(spec, "clusterIP") == "None"
-	ports := objects(spec, "ports")
+	spec := nested.Map(service, "spec")
+	typ := nested.String(spec, "type")
+	headless := nested.String(spec, "clusterIP") == "None"
+	ports := nested.Maps(spec, "ports")
 	if len(ports) == 0 && !headless && typ != "ExternalName" {
 		c.add(field.Required(at.Child("ports"), ""))
 	}
@@ -25,23 +27,23 @@ func validateService(service, old object) field.ErrorList {
 	case headless && (typ == "LoadBalancer" || typ == "NodePort"):
 		c.invalid(at.Child("clusterIPs").Index(0), "None", "may not be set to 'None' for "+typ+" services")
 	case typ == "ExternalName":
-		if name := strings.TrimSuffix(text(spec, "externalName"), "."); name != "" {
+		if name := strings.TrimSuffix(nested.String(spec, "externalName"), "."); name != "" {
 			c.subdomain(at.Child("externalName"), name)
 		} else {
 			c.add(field.Required(at.Child("externalName"), ""))
 		}
 	}
 	c.servicePorts(at.Child("ports"), ports, typ)
-	c.add(metavalidation.ValidateLabels(stringMap(spec, "selector"), at.Child("selector"))...)
+	c.add(metavalidation.ValidateLabels(nested.StringMap(spec, "selector"), at.Child("selector"))...)
 	c.oneOf(at, spec, "sessionAffinity", "ClientIP", "None")
 	c.oneOf(at, spec, "type", "ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-	for i, ip := range list(spec, "clusterIPs") {
+	for i, ip := range nested.Slice(spec, "clusterIPs") {
 		ip, _ := ip.(string)
 		if _, err := netip.ParseAddr(ip); err != nil && ip != "None" {
 			c.invalid(at.Child("clusterIPs").Index(i), ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
 		}
 	}
-	for i, ip := range list(spec, "externalIPs") {
+	for i, ip := range nested.Slice(spec, "externalIPs") {
 		ip, _ := ip.(string)
 		if _, err := netip.ParseAddr(ip); err != nil {
 			c.invalid(at.Child("externalIPs").Index(i), ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
@@ -54,32 +56,32 @@ func validateService(service, old object) field.ErrorList {
 		c.add(field.Forbidden(at.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'"))
 	}
 	c.trafficPolicies(at, spec)
-	c.clusterIPUpdate(at, spec, child(old, "spec"))
+	c.clusterIPUpdate(at, spec, nested.Map(old, "spec"))
 	return c.errs
 }
 
 func (c *checker) trafficPolicies(at *field.Path, spec object) {
-	typ := text(spec, "type")
-	external := typ == "NodePort" || typ == "LoadBalancer" || typ == "ClusterIP" && len(list(spec, "externalIPs")) > 0
-	if policy := text(spec, "externalTrafficPolicy"); policy != "" {
+	typ := nested.String(spec, "type")
+	external := typ == "NodePort" || typ == "LoadBalancer" || typ == "ClusterIP" && len(nested.Slice(spec, "externalIPs")) > 0
+	if policy := nested.String(spec, "externalTrafficPolicy"); policy != "" {
 		if !external {
 			c.invalid(at.Child("externalTrafficPolicy"), policy, "may only be set for externally-accessible services")
 		} else {
 			c.oneOf(at, spec, "externalTrafficPolicy", "Cluster", "Local")
 		}
 	}
-	if policy := text(spec, "internalTrafficPolicy"); policy != "" {
+	if policy := nested.String(spec, "internalTrafficPolicy"); policy != "" {
 		c.oneOf(at, spec, "internalTrafficPolicy", "Cluster", "Local")
 	}
 }
 
 // clusterIPUpdate adds an error if the first cluster IP changes.
 func (c *checker) clusterIPUpdate(at *field.Path, spec, old object) {
-	if old == nil || text(old, "type") == "ExternalName" || text(spec, "type") == "ExternalName" {
+	if old == nil || nested.String(old, "type") == "ExternalName" || nested.String(spec, "type") == "ExternalName" {
 		return
 	}
-	before := list(old, "clusterIPs")
-	after := list(spec, "clusterIPs")
+	before := nested.Slice(old, "clusterIPs")
+	after := nested.Slice(spec, "clusterIPs")
 	if len(before) > 0 && len(after) > 0 && before[0] != after[0] {
 		c.invalid(at.Child("clusterIPs").Index(0), after, "may not change once set")
 	}
@@ -91,7 +93,7 @@ func (c *checker) servicePorts(at *field.Path, ports []object, typ string) {
 	numbers := map[string]bool{}
 	for i, port := range ports {
 		at := at.Index(i)
-		if name := text(port, "name"); name != "" {
+		if name := nested.String(port, "name"); name != "" {
 			c.label(at.Child("name"), name)
 			if names[name] {
 				c.add(field.Duplicate(at.Child("name"), name))
@@ -100,13 +102,13 @@ func (c *checker) servicePorts(at *field.Path, ports []object, typ string) {
 		} else if len(ports) > 1 {
 			c.add(field.Required(at.Child("name"), ""))
 		}
-		c.invalid(at.Child("port"), number(port, "port"), validation.IsValidPortNum(int(number(port, "port")))...)
+		c.invalid(at.Child("port"), nested.Int64(port, "port"), validation.IsValidPortNum(int(nested.Int64(port, "port")))...)
 		c.oneOf(at, port, "protocol", "SCTP", "TCP", "UDP")
 		c.portOrName(at.Child("targetPort"), port["targetPort"])
-		if protocol := text(port, "appProtocol"); protocol != "" {
+		if protocol := nested.String(port, "appProtocol"); protocol != "" {
 			c.invalid(at.Child("appProtocol"), protocol, validation.IsQualifiedName(protocol)...)
 		}
-		if node := number(port, "nodePort"); node != 0 {
+		if node := nested.Int64(port, "nodePort"); node != 0 {
 			if typ == "ClusterIP" {
 				c.add(field.Forbidden(at.Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
 			}
@@ -116,9 +118,9 @@ func (c *checker) servicePorts(at *field.Path, ports []object, typ string) {
 				nodePorts[key] = true
 			}
 		}
-		key := fmt.Sprint(text(port, "protocol"), "/", number(port, "port"))
+		key := fmt.Sprint(nested.String(port, "protocol"), "/", nested.Int64(port, "port"))
 		if numbers[key] {
-			c.add(field.Duplicate(at, duplicatePort{Protocol: text(port, "protocol"), Port: number(port, "port")}))
+			c.add(field.Duplicate(at, duplicatePort{Protocol: nested.String(port, "protocol"), Port: nested.Int64(port, "port")}))
 		}
 		numbers[key] = true
 	}
@@ -137,9 +139,9 @@ type duplicatePort struct {
 func validateIngress(ingress, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(ingress, "spec")
-	rules := objects(spec, "rules")
-	backend := child(spec, "defaultBackend")
+	spec := nested.Map(ingress, "spec")
+	rules := nested.Maps(spec, "rules")
+	backend := nested.Map(spec, "defaultBackend")
 	if len(rules) == 0 && backend == nil {
 		c.invalid(at, spec["rules"], "either `defaultBackend` or `rules` must be specified")
 	}
@@ -148,28 +150,28 @@ func validateIngress(ingress, _ object) field.ErrorList {
 	}
 	for i, rule := range rules {
 		at := at.Child("rules").Index(i)
-		if host := text(rule, "host"); host != "" {
+		if host := nested.String(rule, "host"); host != "" {
 			c.ingressHost(at.Child("host"), host)
 		}
-		http := child(rule, "http")
+		http := nested.Map(rule, "http")
 		if http == nil {
 			continue
 		}
 		c.require(at.Child("http"), http, "paths")
-		for j, path := range objects(http, "paths") {
+		for j, path := range nested.Maps(http, "paths") {
 			c.ingressPath(at.Child("http", "paths").Index(j), path)
 		}
 	}
-	for i, tls := range objects(spec, "tls") {
-		for j, host := range list(tls, "hosts") {
+	for i, tls := range nested.Maps(spec, "tls") {
+		for j, host := range nested.Slice(tls, "hosts") {
 			host, _ := host.(string)
 			c.ingressHost(at.Child("tls").Index(i).Child("hosts").Index(j), host)
 		}
-		if secret := text(tls, "secretName"); secret != "" {
+		if secret := nested.String(tls, "secretName"); secret != "" {
 			c.subdomain(at.Child("tls").Index(i).Child("secretName"), secret)
 		}
 	}
-	if class := text(spec, "ingressClassName"); class != "" {
+	if class := nested.String(spec, "ingressClassName"); class != "" {
 		c.subdomain(at.Child("ingressClassName"), class)
 	}
 	return c.errs
@@ -187,8 +189,8 @@ func (c *checker) ingressHost(at *field.Path, host string) {
 }
 
 func (c *checker) ingressPath(at *field.Path, rule object) {
-	path := text(rule, "path")
-	switch typ := text(rule, "pathType"); typ {
+	path := nested.String(rule, "path")
+	switch typ := nested.String(rule, "pathType"); typ {
 	case "":
 		c.add(field.Required(at.Child("pathType"), "pathType must be specified"))
 		return
@@ -213,12 +215,12 @@ func (c *checker) ingressPath(at *field.Path, rule object) {
 	default:
 		c.add(field.NotSupported(at.Child("pathType"), typ, []string{"Exact", "ImplementationSpecific", "Prefix"}))
 	}
-	c.ingressBackend(at.Child("backend"), child(rule, "backend"))
+	c.ingressBackend(at.Child("backend"), nested.Map(rule, "backend"))
 }
 
 func (c *checker) ingressBackend(at *field.Path, backend object) {
-	service := child(backend, "service")
-	resource := child(backend, "resource")
+	service := nested.Map(backend, "service")
+	resource := nested.Map(backend, "resource")
 	switch {
 	case service != nil && resource != nil:
 		c.invalid(at, "", "cannot set both resource and service backends")
@@ -229,11 +231,11 @@ func (c *checker) ingressBackend(at *field.Path, backend object) {
 		c.invalid(at, "", "resource or service backend is required")
 	default:
 		if c.require(at.Child("service"), service, "name") {
-			c.invalid(at.Child("service", "name"), text(service, "name"), validation.IsDNS1123Label(text(service, "name"))...)
+			c.invalid(at.Child("service", "name"), nested.String(service, "name"), validation.IsDNS1123Label(nested.String(service, "name"))...)
 		}
-		port := child(service, "port")
-		name := text(port, "name")
-		n := number(port, "number")
+		port := nested.Map(service, "port")
+		name := nested.String(port, "name")
+		n := nested.Int64(port, "number")
 		switch {
 		case name != "" && n != 0:
 			c.invalid(at, "", "cannot set both port name & port number")
@@ -250,23 +252,23 @@ func (c *checker) ingressBackend(at *field.Path, backend object) {
 func validateNetworkPolicy(policy, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(policy, "spec")
-	c.selector(at.Child("podSelector"), child(spec, "podSelector"))
+	spec := nested.Map(policy, "spec")
+	c.selector(at.Child("podSelector"), nested.Map(spec, "podSelector"))
 	for direction, peers := range map[string]string{"ingress": "from", "egress": "to"} {
-		for i, rule := range objects(spec, direction) {
+		for i, rule := range nested.Maps(spec, direction) {
 			at := at.Child(direction).Index(i)
-			for j, port := range objects(rule, "ports") {
+			for j, port := range nested.Maps(rule, "ports") {
 				c.oneOf(at.Child("ports").Index(j), port, "protocol", "TCP", "UDP", "SCTP")
 				if port["port"] != nil {
 					c.portOrName(at.Child("ports").Index(j).Child("port"), port["port"])
 				}
 			}
-			for j, peer := range objects(rule, peers) {
+			for j, peer := range nested.Maps(rule, peers) {
 				c.networkPeer(at.Child(peers).Index(j), peer)
 			}
 		}
 	}
-	for i, typ := range list(spec, "policyTypes") {
+	for i, typ := range nested.Slice(spec, "policyTypes") {
 		if typ, _ := typ.(string); !slices.Contains([]string{"Ingress", "Egress"}, typ) {
 			c.add(field.NotSupported(at.Child("policyTypes").Index(i), typ, []string{"Ingress", "Egress"}))
 		}
@@ -279,11 +281,11 @@ func (c *checker) networkPeer(at *field.Path, peer object) {
 		c.add(field.Required(at, "must specify a peer"))
 	}
 	for _, name := range []string{"podSelector", "namespaceSelector"} {
-		if selector := child(peer, name); selector != nil {
+		if selector := nested.Map(peer, name); selector != nil {
 			c.selector(at.Child(name), selector)
 		}
 	}
-	block := child(peer, "ipBlock")
+	block := nested.Map(peer, "ipBlock")
 	if block == nil {
 		return
 	}
@@ -291,8 +293,8 @@ func (c *checker) networkPeer(at *field.Path, peer object) {
 		c.add(field.Forbidden(at, "may not specify both ipBlock and another peer"))
 	}
 	if c.require(at.Child("ipBlock"), block, "cidr") {
-		if _, err := netip.ParsePrefix(text(block, "cidr")); err != nil {
-			c.invalid(at.Child("ipBlock", "cidr"), text(block, "cidr"), "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+		if _, err := netip.ParsePrefix(nested.String(block, "cidr")); err != nil {
+			c.invalid(at.Child("ipBlock", "cidr"), nested.String(block, "cidr"), "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
 		}
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // workload checks the selector and the template of a workload. Its restartPolicy must be Always.
 func (c *checker) workload(at *field.Path, spec object, kind, name string) {
-	selector := child(spec, "selector")
+	selector := nested.Map(spec, "selector")
 	if selector == nil && kind != "DaemonSet" {
 		c.add(field.Required(at.Child("selector"), ""))
 	}
@@ -20,18 +22,18 @@ func (c *checker) workload(at *field.Path, spec object, kind, name string) {
 			c.invalid(at.Child("selector"), labelSelector(selector), "empty selector is invalid for "+name)
 		}
 	}
-	template := child(spec, "template")
+	template := nested.Map(spec, "template")
 	if parsed != nil && (!parsed.Empty() || kind == "DaemonSet") {
-		if set := stringMap(child(template, "metadata"), "labels"); !parsed.Matches(labels.Set(set)) {
+		if set := nested.StringMap(template, "metadata", "labels"); !parsed.Matches(labels.Set(set)) {
 			c.invalid(at.Child("template", "metadata", "labels"), set, "`selector` does not match template `labels`")
 		}
 	}
 	c.podTemplate(at.Child("template"), template)
 	inTemplate := at.Child("template", "spec")
-	if policy := text(child(template, "spec"), "restartPolicy"); policy != "Always" {
+	if policy := nested.String(template, "spec", "restartPolicy"); policy != "Always" {
 		c.add(field.NotSupported(inTemplate.Child("restartPolicy"), policy, []string{"Always"}))
 	}
-	if child(template, "spec")["activeDeadlineSeconds"] != nil {
+	if nested.Map(template, "spec")["activeDeadlineSeconds"] != nil {
 		c.add(field.Forbidden(inTemplate.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+kind+" is not Supported"))
 	}
 	c.nonNegative(at, spec, "minReadySeconds", "revisionHistoryLimit")
@@ -40,13 +42,13 @@ func (c *checker) workload(at *field.Path, spec object, kind, name string) {
 func validateDeployment(deployment, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(deployment, "spec")
+	spec := nested.Map(deployment, "spec")
 	c.nonNegative(at, spec, "replicas")
 	c.workload(at, spec, "ReplicaSet", "deployment")
-	strategy := child(spec, "strategy")
+	strategy := nested.Map(spec, "strategy")
 	inStrategy := at.Child("strategy")
-	rolling := child(strategy, "rollingUpdate")
-	switch text(strategy, "type") {
+	rolling := nested.Map(strategy, "rollingUpdate")
+	switch nested.String(strategy, "type") {
 	case "Recreate":
 		if rolling != nil {
 			c.add(field.Forbidden(inStrategy.Child("rollingUpdate"), "may not be specified when strategy `type` is 'Recreate'"))
@@ -62,7 +64,7 @@ func validateDeployment(deployment, old object) field.ErrorList {
 		c.add(field.NotSupported(inStrategy, strategy, []string{"Recreate", "RollingUpdate"}))
 	}
 	c.nonNegative(at, spec, "progressDeadlineSeconds")
-	if deadline := number(spec, "progressDeadlineSeconds"); deadline <= number(spec, "minReadySeconds") {
+	if deadline := nested.Int64(spec, "progressDeadlineSeconds"); deadline <= nested.Int64(spec, "minReadySeconds") {
 		c.invalid(at.Child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")
 	}
 	c.selectorUpdate(at, spec, old)
@@ -71,15 +73,15 @@ func validateDeployment(deployment, old object) field.ErrorList {
 
 // selectorUpdate adds an error if the selector changes. The error shows the selector's Go type.
 func (c *checker) selectorUpdate(at *field.Path, spec, old object) {
-	if before := child(old, "spec", "selector"); old != nil && !equality.Semantic.DeepEqual(child(spec, "selector"), before) {
-		c.invalid(at.Child("selector"), labelSelector(child(spec, "selector")), "field is immutable")
+	if before := nested.Map(old, "spec", "selector"); old != nil && !equality.Semantic.DeepEqual(nested.Map(spec, "selector"), before) {
+		c.invalid(at.Child("selector"), labelSelector(nested.Map(spec, "selector")), "field is immutable")
 	}
 }
 
 func validateReplicaSet(set, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(set, "spec")
+	spec := nested.Map(set, "spec")
 	c.nonNegative(at, spec, "replicas")
 	c.workload(at, spec, "ReplicaSet", "deployment")
 	c.selectorUpdate(at, spec, old)
@@ -89,14 +91,14 @@ func validateReplicaSet(set, old object) field.ErrorList {
 func validateDaemonSet(set, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(set, "spec")
+	spec := nested.Map(set, "spec")
 	c.workload(at, spec, "DaemonSet", "daemonset")
-	strategy := child(spec, "updateStrategy")
+	strategy := nested.Map(spec, "updateStrategy")
 	inStrategy := at.Child("updateStrategy")
-	switch text(strategy, "type") {
+	switch nested.String(strategy, "type") {
 	case "OnDelete":
 	case "RollingUpdate":
-		rolling := child(strategy, "rollingUpdate")
+		rolling := nested.Map(strategy, "rollingUpdate")
 		at := inStrategy.Child("rollingUpdate")
 		unavailable := c.intOrPercent(at.Child("maxUnavailable"), rolling["maxUnavailable"])
 		surge := c.intOrPercent(at.Child("maxSurge"), rolling["maxSurge"])
@@ -120,8 +122,8 @@ func daemonSetStrategy(strategy object) any {
 	printed := struct {
 		Type          string
 		RollingUpdate *rollingUpdate
-	}{Type: text(strategy, "type")}
-	if rolling := child(strategy, "rollingUpdate"); rolling != nil {
+	}{Type: nested.String(strategy, "type")}
+	if rolling := nested.Map(strategy, "rollingUpdate"); rolling != nil {
 		printed.RollingUpdate = &rollingUpdate{rolling["maxUnavailable"], rolling["maxSurge"]}
 	}
 	return printed
@@ -130,29 +132,29 @@ func daemonSetStrategy(strategy object) any {
 func validateStatefulSet(set, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(set, "spec")
-	switch policy := text(spec, "podManagementPolicy"); policy {
+	spec := nested.Map(set, "spec")
+	switch policy := nested.String(spec, "podManagementPolicy"); policy {
 	case "OrderedReady", "Parallel":
 	default:
 		c.invalid(at.Child("podManagementPolicy"), policy, "must be 'OrderedReady' or 'Parallel'")
 	}
-	switch typ := text(child(spec, "updateStrategy"), "type"); typ {
+	switch typ := nested.String(spec, "updateStrategy", "type"); typ {
 	case "OnDelete", "RollingUpdate":
-		c.nonNegative(at.Child("updateStrategy", "rollingUpdate"), child(spec, "updateStrategy", "rollingUpdate"), "partition")
+		c.nonNegative(at.Child("updateStrategy", "rollingUpdate"), nested.Map(spec, "updateStrategy", "rollingUpdate"), "partition")
 	default:
-		c.invalid(at.Child("updateStrategy"), child(spec, "updateStrategy"), "must be 'RollingUpdate' or 'OnDelete'")
+		c.invalid(at.Child("updateStrategy"), nested.Map(spec, "updateStrategy"), "must be 'RollingUpdate' or 'OnDelete'")
 	}
 	c.nonNegative(at, spec, "replicas")
-	if old == nil || !equality.Semantic.DeepEqual(child(spec, "template"), child(old, "spec", "template")) {
-		claims := map[string]any{"spec": runtimeCopy(child(spec, "template", "spec"))}
+	if old == nil || !equality.Semantic.DeepEqual(nested.Map(spec, "template"), nested.Map(old, "spec", "template")) {
+		claims := map[string]any{"spec": runtimeCopy(nested.Map(spec, "template", "spec"))}
 		c.workload(at, withClaims(spec, claims), "StatefulSet", "statefulset")
 	}
 	if old != nil {
 		munged, _ := deepCopy(spec).(object)
 		for _, name := range []string{"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy"} {
-			copyField(munged, child(old, "spec"), name)
+			copyField(munged, nested.Map(old, "spec"), name)
 		}
-		if !equality.Semantic.DeepEqual(munged, child(old, "spec")) {
+		if !equality.Semantic.DeepEqual(munged, nested.Map(old, "spec")) {
 			c.add(field.Forbidden(at, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "+
 				"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
 		}
@@ -163,12 +165,12 @@ func validateStatefulSet(set, old object) field.ErrorList {
 // withClaims returns a StatefulSet's spec with the names of its claims as volumes of the template.
 func withClaims(spec, template object) object {
 	names := []any{}
-	for _, claim := range objects(spec, "volumeClaimTemplates") {
-		names = append(names, object{"name": text(child(claim, "metadata"), "name")})
+	for _, claim := range nested.Maps(spec, "volumeClaimTemplates") {
+		names = append(names, object{"name": nested.String(claim, "metadata", "name")})
 	}
 	out := runtimeCopy(spec)
-	copied := runtimeCopy(child(spec, "template"))
-	podSpec, _ := template["spec"].(object)
+	copied := runtimeCopy(nested.Map(spec, "template"))
+	podSpec := nested.Map(template, "spec")
 	podSpec["volumeClaimTemplateNames"] = names
 	copied["spec"] = podSpec
 	out["template"] = copied
@@ -187,7 +189,7 @@ func runtimeCopy(obj object) object {
 func validateJob(job, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(job, "spec")
+	spec := nested.Map(job, "spec")
 	c.jobSpec(at, spec)
 	c.jobSelector(at, spec)
 	if old != nil {
@@ -197,10 +199,10 @@ func validateJob(job, old object) field.ErrorList {
 	if old == nil {
 		return c.errs
 	}
-	before := child(old, "spec")
+	before := nested.Map(old, "spec")
 	c.immutable(at, spec, before, "completions", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 	c.selectorUpdate(at, spec, old)
-	if !equality.Semantic.DeepEqual(spec["template"], before["template"]) && !truth(before, "suspend") {
+	if !equality.Semantic.DeepEqual(spec["template"], before["template"]) && !nested.Bool(before, "suspend") {
 		c.invalid(at.Child("template"), spec["template"], "field is immutable")
 	}
 	return c.errs
@@ -208,20 +210,20 @@ func validateJob(job, old object) field.ErrorList {
 
 func (c *checker) jobSpec(at *field.Path, spec object) {
 	c.nonNegative(at, spec, "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes")
-	c.podTemplate(at.Child("template"), child(spec, "template"))
-	policy := text(child(spec, "template", "spec"), "restartPolicy")
+	c.podTemplate(at.Child("template"), nested.Map(spec, "template"))
+	policy := nested.String(spec, "template", "spec", "restartPolicy")
 	if policy == "Always" {
 		c.add(field.Required(at.Child("template", "spec", "restartPolicy"), `valid values: "OnFailure", "Never"`))
 	}
-	if mode := text(spec, "completionMode"); mode == "Indexed" && spec["completions"] == nil {
+	if mode := nested.String(spec, "completionMode"); mode == "Indexed" && spec["completions"] == nil {
 		c.add(field.Required(at.Child("completions"), "when completion mode is Indexed"))
 	}
 }
 
 // jobSelector checks that the selector of a job matches its pod template.
 func (c *checker) jobSelector(at *field.Path, spec object) {
-	selector := child(spec, "selector")
-	set := stringMap(child(spec, "template", "metadata"), "labels")
+	selector := nested.Map(spec, "selector")
+	set := nested.StringMap(spec, "template", "metadata", "labels")
 	if selector == nil {
 		c.add(field.Required(at.Child("selector"), ""))
 	}
@@ -232,14 +234,14 @@ func (c *checker) jobSelector(at *field.Path, spec object) {
 
 // generatedSelector checks the generated selector and labels, unless manualSelector is set.
 func (c *checker) generatedSelector(at *field.Path, job, spec object) {
-	selector := child(spec, "selector")
-	set := stringMap(child(spec, "template", "metadata"), "labels")
-	if truth(spec, "manualSelector") || selector == nil {
+	selector := nested.Map(spec, "selector")
+	set := nested.StringMap(spec, "template", "metadata", "labels")
+	if nested.Bool(spec, "manualSelector") || selector == nil {
 		return
 	}
-	metadata := child(job, "metadata")
-	uid := text(metadata, "uid")
-	name := text(metadata, "name")
+	metadata := nested.Map(job, "metadata")
+	uid := nested.String(metadata, "uid")
+	name := nested.String(metadata, "name")
 	inLabels := at.Child("template", "metadata", "labels")
 	for _, label := range []struct{ key, value string }{
 		{"controller-uid", uid}, {"batch.kubernetes.io/controller-uid", uid}, {"job-name", name}, {"batch.kubernetes.io/job-name", name},
@@ -250,7 +252,7 @@ func (c *checker) generatedSelector(at *field.Path, job, spec object) {
 			c.invalid(inLabels.Key(label.key), set, "must be '"+label.value+"'")
 		}
 	}
-	if match := child(selector, "matchLabels"); len(selector) != 1 || len(match) != 1 || match["batch.kubernetes.io/controller-uid"] != uid {
+	if match := nested.Map(selector, "matchLabels"); len(selector) != 1 || len(match) != 1 || match["batch.kubernetes.io/controller-uid"] != uid {
 		c.invalid(at.Child("selector"), labelSelector(selector), "`selector` not auto-generated")
 	}
 }
@@ -258,18 +260,18 @@ func (c *checker) generatedSelector(at *field.Path, job, spec object) {
 func validateCronJob(cron, old object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(cron, "spec")
+	spec := nested.Map(cron, "spec")
 	if c.require(at, spec, "schedule") {
-		c.schedule(at, spec, child(old, "spec"))
+		c.schedule(at, spec, nested.Map(old, "spec"))
 	}
-	if old == nil || spec["timeZone"] != child(old, "spec")["timeZone"] {
+	if old == nil || spec["timeZone"] != nested.Map(old, "spec")["timeZone"] {
 		c.timeZone(at, spec)
 	}
 	c.oneOf(at, spec, "concurrencyPolicy", "Allow", "Forbid", "Replace")
 	c.nonNegative(at, spec, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-	c.jobSpec(at.Child("jobTemplate", "spec"), child(spec, "jobTemplate", "spec"))
+	c.jobSpec(at.Child("jobTemplate", "spec"), nested.Map(spec, "jobTemplate", "spec"))
 	const maxName = validation.DNS1123LabelMaxLength - 11 // a job's name is the CronJob's name and the minute
-	if name := text(child(cron, "metadata"), "name"); len(name) > maxName {
+	if name := nested.String(cron, "metadata", "name"); len(name) > maxName {
 		c.invalid(field.NewPath("metadata").Child("name"), name, "must be no more than 52 characters")
 	}
 	return c.errs
@@ -278,16 +280,16 @@ func validateCronJob(cron, old object) field.ErrorList {
 func validateReplicationController(controller, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
-	spec := child(controller, "spec")
+	spec := nested.Map(controller, "spec")
 	c.nonNegative(at, spec, "replicas", "minReadySeconds")
-	if len(child(spec, "selector")) == 0 {
+	if len(nested.Map(spec, "selector")) == 0 {
 		c.add(field.Required(at.Child("selector"), ""))
 	}
-	if template := child(spec, "template"); template == nil {
+	if template := nested.Map(spec, "template"); template == nil {
 		c.add(field.Required(at.Child("template"), ""))
 	} else {
-		set := stringMap(child(template, "metadata"), "labels")
-		if !labels.SelectorFromSet(stringMap(spec, "selector")).Matches(labels.Set(set)) {
+		set := nested.StringMap(template, "metadata", "labels")
+		if !labels.SelectorFromSet(nested.StringMap(spec, "selector")).Matches(labels.Set(set)) {
 			c.invalid(at.Child("template", "metadata", "labels"), set, "`selector` does not match template `labels`")
 		}
 		c.podTemplate(at.Child("template"), template)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
@@ -161,8 +162,8 @@ func (c *Controller) enqueueAll(group, plural string) {
 		return
 	}
 	for _, obj := range objects {
-		metadata := child(obj, "metadata")
-		c.enqueue(store.Key{Group: group, Resource: plural, Namespace: text(metadata, "namespace"), Name: text(metadata, "name")})
+		metadata := nested.Map(obj, "metadata")
+		c.enqueue(store.Key{Group: group, Resource: plural, Namespace: nested.String(metadata, "namespace"), Name: nested.String(metadata, "name")})
 	}
 }
 

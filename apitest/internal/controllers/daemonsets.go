@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -21,11 +22,11 @@ func (c *Controller) reconcileDaemonSet(ctx context.Context, key store.Key, set 
 	_, active := c.podsOf(set)
 	byNode := map[string]object{}
 	for _, pod := range active {
-		byNode[text(child(pod, "spec"), "nodeName")] = pod
+		byNode[nested.String(pod, "spec", "nodeName")] = pod
 	}
 	wanted := map[string]bool{}
 	updated := int64(0)
-	rolling := text(child(set, "spec", "updateStrategy"), "type") == "RollingUpdate"
+	rolling := nested.String(set, "spec", "updateStrategy", "type") == "RollingUpdate"
 	for _, node := range nodes {
 		if !selectsNode(set, node) {
 			continue
@@ -35,11 +36,11 @@ func (c *Controller) reconcileDaemonSet(ctx context.Context, key store.Key, set 
 		pod := byNode[name]
 		switch {
 		case pod == nil:
-			pod = podFromTemplate(set, child(set, "spec", "template"), map[string]string{revisionLabel: hash})
-			ensure(pod, "metadata")["generateName"] = key.Name + "-"
-			child(pod, "spec")["nodeName"] = name
+			pod = podFromTemplate(set, nested.Map(set, "spec", "template"), map[string]string{revisionLabel: hash})
+			nested.EnsureMap(pod, "metadata")["generateName"] = key.Name + "-"
+			nested.Map(pod, "spec")["nodeName"] = name
 			err = c.createPod(ctx, set, pod)
-		case text(child(pod, "metadata", "labels"), revisionLabel) == hash:
+		case nested.String(pod, "metadata", "labels", revisionLabel) == hash:
 			updated++
 		case rolling:
 			err = c.delete(ctx, podKey(pod), uidOf(pod), nil)
@@ -59,8 +60,8 @@ func (c *Controller) reconcileDaemonSet(ctx context.Context, key store.Key, set 
 }
 
 func selectsNode(set, node object) bool {
-	labels := child(node, "metadata", "labels")
-	for name, value := range child(set, "spec", "template", "spec", "nodeSelector") {
+	labels := nested.Map(node, "metadata", "labels")
+	for name, value := range nested.Map(set, "spec", "template", "spec", "nodeSelector") {
 		if labels[name] != value {
 			return false
 		}
@@ -71,9 +72,9 @@ func selectsNode(set, node object) bool {
 func (c *Controller) daemonSetStatus(ctx context.Context, key store.Key, set object, wanted, updated int64) error {
 	_, active := c.podsOf(set)
 	changed := copyOf(set)
-	status := ensure(changed, "status")
-	ready, available := c.countReady(key, active, number(child(set, "spec"), "minReadySeconds"))
-	status["observedGeneration"] = child(set, "metadata")["generation"]
+	status := nested.EnsureMap(changed, "status")
+	ready, available := c.countReady(key, active, nested.Int64(set, "spec", "minReadySeconds"))
+	status["observedGeneration"] = nested.Map(set, "metadata")["generation"]
 	status["currentNumberScheduled"] = int64(len(active))
 	status["desiredNumberScheduled"] = wanted
 	status["numberMisscheduled"] = int64(0)

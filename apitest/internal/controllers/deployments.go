@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -31,7 +32,7 @@ type rollout struct {
 func (c *Controller) reconcileDeployment(ctx context.Context, key store.Key, deployment object) error {
 	r := &rollout{Controller: c, key: key, deployment: deployment}
 	r.find()
-	if r.current == nil && !truth(child(deployment, "spec"), "paused") {
+	if r.current == nil && !nested.Bool(deployment, "spec", "paused") {
 		if waiting, err := r.removeOld(ctx); waiting || err != nil {
 			return errors.Join(err, r.report(ctx)) // Recreate: old pods are deleted first
 		}
@@ -57,10 +58,10 @@ func (c *Controller) reconcileDeployment(ctx context.Context, key store.Key, dep
 func (r *rollout) find() {
 	r.current = nil
 	r.old = nil
-	template := copyOf(child(r.deployment, "spec", "template"))
+	template := copyOf(nested.Map(r.deployment, "spec", "template"))
 	for _, set := range r.controlled("apps", "replicasets", r.deployment) {
-		own := copyOf(child(set, "spec", "template"))
-		delete(child(own, "metadata", "labels"), hashLabel)
+		own := copyOf(nested.Map(set, "spec", "template"))
+		delete(nested.Map(own, "metadata", "labels"), hashLabel)
 		if r.current == nil && reflect.DeepEqual(own, template) {
 			r.current = set
 		} else {
@@ -71,12 +72,12 @@ func (r *rollout) find() {
 }
 
 func revision(obj object) int {
-	n, _ := strconv.Atoi(text(child(obj, "metadata", "annotations"), revisionAnnotation))
+	n, _ := strconv.Atoi(nested.String(obj, "metadata", "annotations", revisionAnnotation))
 	return n
 }
 
 func (r *rollout) isRecreate() bool {
-	return text(child(r.deployment, "spec", "strategy"), "type") == "Recreate"
+	return nested.String(r.deployment, "spec", "strategy", "type") == "Recreate"
 }
 
 // removeOld scales the old sets to zero if the strategy is Recreate, and reports whether they still have pods.
@@ -95,22 +96,22 @@ func (r *rollout) removeOld(ctx context.Context) (waiting bool, err error) {
 }
 
 func (r *rollout) createSet(ctx context.Context) error {
-	spec := child(r.deployment, "spec")
-	template := copyOf(child(spec, "template"))
+	spec := nested.Map(r.deployment, "spec")
+	template := copyOf(nested.Map(spec, "template"))
 	hash := templateHash(template)
-	ensure(ensure(template, "metadata"), "labels")[hashLabel] = hash
-	selector := copyOf(child(spec, "selector"))
-	ensure(selector, "matchLabels")[hashLabel] = hash
+	nested.EnsureMap(template, "metadata", "labels")[hashLabel] = hash
+	selector := copyOf(nested.Map(spec, "selector"))
+	nested.EnsureMap(selector, "matchLabels")[hashLabel] = hash
 	set := object{
 		"apiVersion": "apps/v1", "kind": "ReplicaSet",
 		"metadata": object{
-			"name": r.key.Name + "-" + hash, "namespace": r.key.Namespace, "labels": copyOf(child(template, "metadata", "labels")),
+			"name": r.key.Name + "-" + hash, "namespace": r.key.Namespace, "labels": copyOf(nested.Map(template, "metadata", "labels")),
 			"annotations": r.annotations(r.nextRevision()), "ownerReferences": controllerRef(r.deployment),
 		},
 		"spec": object{"replicas": r.initialReplicas(), "selector": selector, "template": template},
 	}
 	if seconds := spec["minReadySeconds"]; seconds != nil {
-		child(set, "spec")["minReadySeconds"] = seconds
+		nested.Map(set, "spec")["minReadySeconds"] = seconds
 	}
 	return r.create(ctx, store.Key{Group: "apps", Resource: "replicasets", Namespace: r.key.Namespace}, set)
 }
@@ -126,7 +127,7 @@ func (r *rollout) nextRevision() int {
 // annotations returns the annotations of a set: the deployment's, the sizes and the revision.
 func (r *rollout) annotations(revision int) object {
 	annotations := object{}
-	for name, value := range child(r.deployment, "metadata", "annotations") {
+	for name, value := range nested.Map(r.deployment, "metadata", "annotations") {
 		if name != "kubectl.kubernetes.io/last-applied-configuration" && name != revisionAnnotation {
 			annotations[name] = value
 		}
@@ -145,14 +146,14 @@ func (r *rollout) annotate(ctx context.Context) error {
 	}
 	if next := r.nextRevision(); revision(r.current) < next {
 		set := copyOf(r.current)
-		child(set, "metadata")["annotations"] = r.annotations(next)
+		nested.Map(set, "metadata")["annotations"] = r.annotations(next)
 		if err := r.update(ctx, keyOfSet(set), "", set, r.current); err != nil {
 			return err
 		}
 		r.find()
 	}
 	deployment := copyOf(r.deployment)
-	ensure(ensure(deployment, "metadata"), "annotations")[revisionAnnotation] = strconv.Itoa(revision(r.current))
+	nested.EnsureMap(deployment, "metadata", "annotations")[revisionAnnotation] = strconv.Itoa(revision(r.current))
 	if err := r.update(ctx, r.key, "", deployment, r.deployment); err != nil {
 		return err
 	}
@@ -164,12 +165,12 @@ func (r *rollout) annotate(ctx context.Context) error {
 
 // sizes returns the replicas, maxSurge and maxUnavailable as numbers.
 func (r *rollout) sizes() (replicas, surge, unavailable int64) {
-	spec := child(r.deployment, "spec")
-	replicas = number(spec, "replicas")
+	spec := nested.Map(r.deployment, "spec")
+	replicas = nested.Int64(spec, "replicas")
 	if r.isRecreate() {
 		return replicas, 0, 0
 	}
-	rolling := child(spec, "strategy", "rollingUpdate")
+	rolling := nested.Map(spec, "strategy", "rollingUpdate")
 	surge = resolve(rolling["maxSurge"], replicas, true)
 	unavailable = resolve(rolling["maxUnavailable"], replicas, false)
 	if surge == 0 && unavailable == 0 {
@@ -198,7 +199,7 @@ func (r *rollout) initialReplicas() int64 {
 	replicas, surge, _ := r.sizes()
 	total := int64(0)
 	for _, set := range r.old {
-		total += number(child(set, "spec"), "replicas")
+		total += nested.Int64(set, "spec", "replicas")
 	}
 	return max(0, min(replicas, replicas+surge-total))
 }
@@ -209,20 +210,20 @@ func (r *rollout) scale(ctx context.Context) error {
 	if r.current == nil {
 		return nil
 	}
-	size := number(child(r.current, "spec"), "replicas")
+	size := nested.Int64(r.current, "spec", "replicas")
 	total := size
-	available := number(child(r.current, "status"), "availableReplicas")
+	available := nested.Int64(r.current, "status", "availableReplicas")
 	missing := size - available
 	for _, set := range r.old {
-		total += number(child(set, "spec"), "replicas")
-		available += number(child(set, "status"), "availableReplicas")
+		total += nested.Int64(set, "spec", "replicas")
+		available += nested.Int64(set, "status", "availableReplicas")
 	}
 	switch {
 	case len(r.old) == 0 || size > replicas || total == size:
 		if err := r.resize(ctx, r.current, replicas); err != nil {
 			return err
 		}
-	case truth(child(r.deployment, "spec"), "paused"):
+	case nested.Bool(r.deployment, "spec", "paused"):
 		return nil
 	case size < replicas && total < replicas+surge:
 		if err := r.resize(ctx, r.current, min(replicas, size+replicas+surge-total)); err != nil {
@@ -231,9 +232,9 @@ func (r *rollout) scale(ctx context.Context) error {
 	}
 	excess := min(total-(replicas-unavailable)-missing, total-size)
 	for _, set := range r.old {
-		own := number(child(set, "spec"), "replicas")
+		own := nested.Int64(set, "spec", "replicas")
 		remove := min(own, max(0, excess))
-		if unhealthy := own - number(child(set, "status"), "availableReplicas"); excess <= 0 && unhealthy > 0 && missing == 0 {
+		if unhealthy := own - nested.Int64(set, "status", "availableReplicas"); excess <= 0 && unhealthy > 0 && missing == 0 {
 			remove = unhealthy
 		}
 		if remove == 0 {
@@ -248,13 +249,13 @@ func (r *rollout) scale(ctx context.Context) error {
 }
 
 func keyOfSet(set object) store.Key {
-	return store.Key{Group: "apps", Resource: "replicasets", Namespace: text(child(set, "metadata"), "namespace"), Name: nameOf(set)}
+	return store.Key{Group: "apps", Resource: "replicasets", Namespace: nested.String(set, "metadata", "namespace"), Name: nameOf(set)}
 }
 
 func (r *rollout) resize(ctx context.Context, set object, replicas int64) error {
 	changed := copyOf(set)
-	child(changed, "spec")["replicas"] = replicas
-	annotations := ensure(ensure(changed, "metadata"), "annotations")
+	nested.Map(changed, "spec")["replicas"] = replicas
+	annotations := nested.EnsureMap(changed, "metadata", "annotations")
 	wanted := r.annotations(0)
 	for _, name := range []string{"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"} {
 		annotations[name] = wanted[name]
@@ -264,9 +265,9 @@ func (r *rollout) resize(ctx context.Context, set object, replicas int64) error 
 
 // cleanUp deletes the oldest sets without replicas beyond revisionHistoryLimit.
 func (r *rollout) cleanUp(ctx context.Context) error {
-	limit := int(number(child(r.deployment, "spec"), "revisionHistoryLimit"))
+	limit := int(nested.Int64(r.deployment, "spec", "revisionHistoryLimit"))
 	for _, set := range r.old[:max(0, len(r.old)-limit)] {
-		if number(child(set, "spec"), "replicas")+number(child(set, "status"), "replicas") > 0 || isDeleting(set) {
+		if nested.Int64(set, "spec", "replicas")+nested.Int64(set, "status", "replicas") > 0 || isDeleting(set) {
 			continue
 		}
 		if err := r.delete(ctx, keyOfSet(set), uidOf(set), nil); err != nil {
@@ -283,18 +284,18 @@ func (r *rollout) report(ctx context.Context) error {
 		return nil
 	}
 	changed := copyOf(stored)
-	status := ensure(changed, "status")
+	status := nested.EnsureMap(changed, "status")
 	counts := map[string]int64{}
 	for _, set := range append(slices.Clone(r.old), r.current) {
 		for _, name := range []string{"replicas", "readyReplicas", "availableReplicas"} {
-			counts[name] += number(child(set, "status"), name)
+			counts[name] += nested.Int64(set, "status", name)
 		}
 	}
 	replicas, _, unavailable := r.sizes()
-	counts["updatedReplicas"] = number(child(r.current, "status"), "replicas")
+	counts["updatedReplicas"] = nested.Int64(r.current, "status", "replicas")
 	counts["unavailableReplicas"] = max(0, max(replicas, counts["replicas"])-counts["availableReplicas"])
 	setCounts(status, counts)
-	status["observedGeneration"] = child(stored, "metadata")["generation"]
+	status["observedGeneration"] = nested.Map(stored, "metadata")["generation"]
 	r.reportConditions(status, counts, replicas, unavailable)
 	return r.update(ctx, r.key, "status", changed, stored)
 }
@@ -313,11 +314,13 @@ func (r *rollout) reportConditions(status object, counts map[string]int64, repli
 	switch complete := counts["updatedReplicas"] == replicas && counts["replicas"] == replicas && counts["availableReplicas"] == replicas; {
 	case complete:
 		setCondition(status, "Progressing", "True", "NewReplicaSetAvailable", set+"has successfully progressed.", now, true)
-	case !strings.Contains(text(progressing(status), "message"), nameOf(r.current)):
+	case !strings.Contains(nested.String(progressing(status), "message"), nameOf(r.current)):
 		setCondition(status, "Progressing", "True", "NewReplicaSetCreated", "Created new replica set \""+nameOf(r.current)+"\"", now, true)
 	case counts["availableReplicas"] > 0:
 		setCondition(status, "Progressing", "True", "ReplicaSetUpdated", set+"is progressing.", now, true)
 	}
 }
 
-func progressing(status object) object { return condition(object{"status": status}, "Progressing") }
+func progressing(status object) object {
+	return nested.Condition(object{"status": status}, "Progressing")
+}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -174,10 +175,10 @@ func (c *Controller) removeOwners(ctx context.Context, key store.Key, stored obj
 	kept := []any{}
 	for i, ref := range owners(stored) {
 		if !remove(ref) {
-			kept = append(kept, objects(child(obj, "metadata"), "ownerReferences")[i])
+			kept = append(kept, nested.Maps(obj, "metadata", "ownerReferences")[i])
 		}
 	}
-	child(obj, "metadata")["ownerReferences"] = kept
+	nested.Map(obj, "metadata")["ownerReferences"] = kept
 	return c.update(ctx, key, "", obj, stored)
 }
 
@@ -189,6 +190,6 @@ func (c *Controller) removeFinalizer(ctx context.Context, key store.Key, stored 
 			kept = append(kept, finalizer)
 		}
 	}
-	child(obj, "metadata")["finalizers"] = kept
+	nested.Map(obj, "metadata")["finalizers"] = kept
 	return c.update(ctx, key, "", obj, stored)
 }

@@ -5,21 +5,22 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
 // reconcileJob runs pods of a job until enough have succeeded or more than backoffLimit have failed.
 func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object) error {
-	if text(condition(job, "Complete"), "status") == "True" || text(condition(job, "Failed"), "status") == "True" {
+	if nested.HasCondition(job, "Complete") || nested.HasCondition(job, "Failed") {
 		return nil
 	}
-	spec := child(job, "spec")
+	spec := nested.Map(job, "spec")
 	all, active := c.podsOf(job)
 	succeeded := int64(0)
 	failed := int64(0)
 	done := map[string]bool{}
 	for _, pod := range all {
-		switch text(child(pod, "status"), "phase") {
+		switch nested.String(pod, "status", "phase") {
 		case "Succeeded":
 			succeeded++
 			done[completionIndex(pod)] = true
@@ -27,18 +28,18 @@ func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object
 			failed++
 		}
 	}
-	parallelism := number(spec, "parallelism")
+	parallelism := nested.Int64(spec, "parallelism")
 	completions, fixed := spec["completions"].(int64)
 	if !fixed { // work queue: complete after the first success, when no pod is active
 		completions = max(1, succeeded+int64(len(active)))
 	}
 	changed := copyOf(job)
 	now := c.timestamp()
-	status := ensure(changed, "status")
+	status := nested.EnsureMap(changed, "status")
 	switch {
-	case truth(spec, "suspend"):
+	case nested.Bool(spec, "suspend"):
 		setJobCondition(status, "Suspended", "True", "JobSuspended", "Job suspended", now)
-	case failed > number(spec, "backoffLimit"):
+	case failed > nested.Int64(spec, "backoffLimit"):
 		for _, kind := range []string{"FailureTarget", "Failed"} {
 			setJobCondition(status, kind, "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit", now)
 		}
@@ -69,22 +70,22 @@ func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object
 
 // completionIndex returns the index of a pod of an Indexed job, otherwise "".
 func completionIndex(pod object) string {
-	return text(child(pod, "metadata", "annotations"), "batch.kubernetes.io/job-completion-index")
+	return nested.String(pod, "metadata", "annotations", "batch.kubernetes.io/job-completion-index")
 }
 
 func (c *Controller) createJobPod(ctx context.Context, job object, active []object, done map[string]bool) error {
-	pod := podFromTemplate(job, child(job, "spec", "template"), nil)
-	metadata := ensure(pod, "metadata")
+	pod := podFromTemplate(job, nested.Map(job, "spec", "template"), nil)
+	metadata := nested.EnsureMap(pod, "metadata")
 	metadata["generateName"] = nameOf(job) + "-"
-	if text(child(job, "spec"), "completionMode") == "Indexed" {
+	if nested.String(job, "spec", "completionMode") == "Indexed" {
 		index := 0
 		for taken := func(i string) bool {
 			return done[i] || slices.ContainsFunc(active, func(pod object) bool { return completionIndex(pod) == i })
 		}; taken(fmt.Sprint(index)); index++ {
 		}
 		done[fmt.Sprint(index)] = true
-		ensure(metadata, "annotations")["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(index)
-		ensure(metadata, "labels")["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(index)
+		nested.EnsureMap(metadata, "annotations")["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(index)
+		nested.EnsureMap(metadata, "labels")["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(index)
 		metadata["generateName"] = fmt.Sprintf("%s-%d-", nameOf(job), index)
 	}
 	return c.createPod(ctx, job, pod)
@@ -93,8 +94,8 @@ func (c *Controller) createJobPod(ctx context.Context, job object, active []obje
 // setJobCondition sets a condition of a job, including lastProbeTime.
 func setJobCondition(status object, kind, value, reason, message, now string) {
 	setCondition(status, kind, value, reason, message, now, false)
-	for _, one := range objects(status, "conditions") {
-		if text(one, "type") == kind && one["lastProbeTime"] == nil {
+	for _, one := range nested.Maps(status, "conditions") {
+		if nested.String(one, "type") == kind && one["lastProbeTime"] == nil {
 			one["lastProbeTime"] = now
 		}
 	}

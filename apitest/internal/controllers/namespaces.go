@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -46,7 +47,7 @@ func (c *Controller) empty(ctx context.Context, key store.Key, namespace object)
 		return err
 	}
 	changed := copyOf(namespace)
-	c.reportRemaining(ensure(changed, "status"), remaining, waiting)
+	c.reportRemaining(nested.EnsureMap(changed, "status"), remaining, waiting)
 	if err := c.update(ctx, key, "status", changed, namespace); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (c *Controller) empty(ctx context.Context, key store.Key, namespace object)
 		return nil
 	}
 	finished := copyOf(current)
-	spec := ensure(finished, "spec")
+	spec := nested.EnsureMap(finished, "spec")
 	if names, ok := spec["finalizers"].([]any); ok {
 		spec["finalizers"] = slices.DeleteFunc(names, func(name any) bool { return name == "kubernetes" })
 	}

@@ -13,54 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
 type object = store.Object
 
-func child(obj object, path ...string) object {
-	for _, name := range path {
-		obj, _ = obj[name].(object)
-	}
-	return obj
-}
-
-func text(obj object, name string) string  { s, _ := obj[name].(string); return s }
-func number(obj object, name string) int64 { n, _ := obj[name].(int64); return n }
-func truth(obj object, name string) bool   { b, _ := obj[name].(bool); return b }
-
-func objects(obj object, name string) []object {
-	items, _ := obj[name].([]any)
-	out := make([]object, 0, len(items))
-	for _, item := range items {
-		if item, ok := item.(object); ok {
-			out = append(out, item)
-		}
-	}
-	return out
-}
-
-// ensure returns the object in a field, and creates it if it is missing.
-func ensure(obj object, name string) object {
-	existing, ok := obj[name].(object)
-	if !ok {
-		existing = object{}
-		obj[name] = existing
-	}
-	return existing
-}
-
 func copyOf(obj object) object   { return runtime.DeepCopyJSON(obj) }
-func nameOf(obj object) string   { return text(child(obj, "metadata"), "name") }
-func uidOf(obj object) string    { return text(child(obj, "metadata"), "uid") }
-func isDeleting(obj object) bool { return text(child(obj, "metadata"), "deletionTimestamp") != "" }
+func nameOf(obj object) string   { return nested.String(obj, "metadata", "name") }
+func uidOf(obj object) string    { return nested.String(obj, "metadata", "uid") }
+func isDeleting(obj object) bool { return nested.String(obj, "metadata", "deletionTimestamp") != "" }
 
 func keyOf(resource *kinds.Resource, obj object) store.Key {
-	return store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: text(child(obj, "metadata"), "namespace"), Name: nameOf(obj)}
+	return store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: nested.String(obj, "metadata", "namespace"), Name: nameOf(obj)}
 }
 
 func finalizers(obj object) []string {
-	items, _ := child(obj, "metadata")["finalizers"].([]any)
+	items := nested.Slice(obj, "metadata", "finalizers")
 	names := make([]string, 0, len(items))
 	for _, item := range items {
 		name, _ := item.(string)
@@ -77,8 +46,8 @@ type owner struct {
 
 func owners(obj object) []owner {
 	var all []owner
-	for _, ref := range objects(child(obj, "metadata"), "ownerReferences") {
-		all = append(all, owner{text(ref, "apiVersion"), text(ref, "kind"), text(ref, "name"), text(ref, "uid"), truth(ref, "controller"), truth(ref, "blockOwnerDeletion")})
+	for _, ref := range nested.Maps(obj, "metadata", "ownerReferences") {
+		all = append(all, owner{nested.String(ref, "apiVersion"), nested.String(ref, "kind"), nested.String(ref, "name"), nested.String(ref, "uid"), nested.Bool(ref, "controller"), nested.Bool(ref, "blockOwnerDeletion")})
 	}
 	return all
 }
@@ -110,7 +79,7 @@ func (c *Controller) controllerOf(obj object, namespace string) (store.Key, bool
 
 // controlled returns the objects of a resource controlled by owner, sorted by name.
 func (c *Controller) controlled(group, plural string, owner object) []object {
-	all, _, err := c.Store.List(group, plural, text(child(owner, "metadata"), "namespace"), 0)
+	all, _, err := c.Store.List(group, plural, nested.String(owner, "metadata", "namespace"), 0)
 	if err != nil {
 		return nil
 	}
@@ -144,38 +113,29 @@ func templateHash(template object) string {
 // podFromTemplate returns a pod of the owner, without a name.
 func podFromTemplate(owner, template object, labels map[string]string) object {
 	copied := copyOf(template)
-	metadata := ensure(copied, "metadata")
+	metadata := nested.EnsureMap(copied, "metadata")
 	metadata["ownerReferences"] = controllerRef(owner)
 	for name, value := range labels {
-		ensure(metadata, "labels")[name] = value
+		nested.EnsureMap(metadata, "labels")[name] = value
 	}
 	return object{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": copied["spec"]}
 }
 
-func condition(obj object, kind string) object {
-	for _, one := range objects(child(obj, "status"), "conditions") {
-		if text(one, "type") == kind {
-			return one
-		}
-	}
-	return nil
-}
-
 // setCondition sets a condition in a list. lastTransitionTime changes with the status only.
 func setCondition(status object, kind, value, reason, message, now string, updates bool) {
-	conditions, _ := status["conditions"].([]any)
+	conditions := nested.Slice(status, "conditions")
 	next := object{"type": kind, "status": value, "reason": reason, "message": message, "lastTransitionTime": now}
 	if updates {
 		next["lastUpdateTime"] = now
 	}
 	for i, one := range conditions {
 		one, _ := one.(object)
-		if text(one, "type") != kind {
+		if nested.String(one, "type") != kind {
 			continue
 		}
-		if text(one, "status") == value {
+		if nested.String(one, "status") == value {
 			next["lastTransitionTime"] = one["lastTransitionTime"]
-			if text(one, "reason") == reason && text(one, "message") == message {
+			if nested.String(one, "reason") == reason && nested.String(one, "message") == message {
 				return
 			}
 		}
@@ -186,7 +146,7 @@ func setCondition(status object, kind, value, reason, message, now string, updat
 }
 
 func isReady(pod object) bool {
-	return text(condition(pod, "Ready"), "status") == "True" && !isDeleting(pod)
+	return nested.HasCondition(pod, "Ready") && !isDeleting(pod)
 }
 
 // isAvailable reports whether a pod has been ready for so many seconds, and the remaining time otherwise.
@@ -194,7 +154,7 @@ func (c *Controller) isAvailable(pod object, seconds int64) (available bool, wai
 	if !isReady(pod) {
 		return false, 0
 	}
-	since, err := time.Parse(time.RFC3339, text(condition(pod, "Ready"), "lastTransitionTime"))
+	since, err := time.Parse(time.RFC3339, nested.String(nested.Condition(pod, "Ready"), "lastTransitionTime"))
 	if seconds == 0 || err != nil {
 		return true, 0
 	}
@@ -203,7 +163,7 @@ func (c *Controller) isAvailable(pod object, seconds int64) (available bool, wai
 }
 
 func isFinished(pod object) bool {
-	phase := text(child(pod, "status"), "phase")
+	phase := nested.String(pod, "status", "phase")
 	return phase == "Succeeded" || phase == "Failed"
 }
 

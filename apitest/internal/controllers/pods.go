@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
@@ -15,19 +16,19 @@ const simulatedNode = "apitest"
 // reconcilePod simulates the scheduler and kubelet: it binds a pod, starts its containers at once, completes it unless it is
 // restarted always, and ends its termination.
 func (c *Controller) reconcilePod(ctx context.Context, key store.Key, pod object) error {
-	switch spec := child(pod, "spec"); {
+	switch spec := nested.Map(pod, "spec"); {
 	case isDeleting(pod):
 		return c.delete(ctx, key, uidOf(pod), object{"gracePeriodSeconds": int64(0)})
-	case isFinished(pod) || len(objects(spec, "schedulingGates")) > 0:
+	case isFinished(pod) || len(nested.Maps(spec, "schedulingGates")) > 0:
 		return nil
-	case text(spec, "nodeName") == "":
+	case nested.String(spec, "nodeName") == "":
 		return c.bind(ctx, key)
 	}
-	phase := text(child(pod, "status"), "phase")
+	phase := nested.String(pod, "status", "phase")
 	if phase == "" || phase == "Pending" {
 		return c.startPod(ctx, key, pod)
 	}
-	if phase == "Running" && text(child(pod, "spec"), "restartPolicy") != "Always" {
+	if phase == "Running" && nested.String(pod, "spec", "restartPolicy") != "Always" {
 		return c.finishPod(ctx, key, pod)
 	}
 	return nil
@@ -41,7 +42,7 @@ func (c *Controller) bind(ctx context.Context, key store.Key) error {
 		return err
 	}
 	for _, candidate := range nodes {
-		if !truth(child(candidate, "spec"), "unschedulable") {
+		if !nested.Bool(candidate, "spec", "unschedulable") {
 			node = nameOf(candidate)
 			break
 		}
@@ -60,12 +61,12 @@ func (c *Controller) bind(ctx context.Context, key store.Key) error {
 func (c *Controller) startPod(ctx context.Context, key store.Key, pod object) error {
 	changed := copyOf(pod)
 	now := c.timestamp()
-	status := ensure(changed, "status")
+	status := nested.EnsureMap(changed, "status")
 	c.lastIP++
 	ip := fmt.Sprintf("10.244.%d.%d", c.lastIP/250%250, c.lastIP%250+2)
 	status["phase"] = "Running"
 	status["startTime"] = now
-	status["observedGeneration"] = child(pod, "metadata")["generation"]
+	status["observedGeneration"] = nested.Map(pod, "metadata")["generation"]
 	status["hostIP"] = "192.168.0.1"
 	status["hostIPs"] = []any{object{"ip": "192.168.0.1"}}
 	status["podIP"] = ip
@@ -73,24 +74,24 @@ func (c *Controller) startPod(ctx context.Context, key store.Key, pod object) er
 	for _, kind := range []string{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
 		c.setPodCondition(status, kind, "True", "", now)
 	}
-	spec := child(pod, "spec")
-	status["initContainerStatuses"] = c.containerStatuses(objects(spec, "initContainers"), object{"terminated": object{
+	spec := nested.Map(pod, "spec")
+	status["initContainerStatuses"] = c.containerStatuses(nested.Maps(spec, "initContainers"), object{"terminated": object{
 		"exitCode": int64(0), "reason": "Completed", "startedAt": now, "finishedAt": now,
 	}}, true)
-	status["containerStatuses"] = c.containerStatuses(objects(spec, "containers"), object{"running": object{"startedAt": now}}, true)
+	status["containerStatuses"] = c.containerStatuses(nested.Maps(spec, "containers"), object{"running": object{"startedAt": now}}, true)
 	return c.update(ctx, key, "status", changed, pod)
 }
 
 func (c *Controller) finishPod(ctx context.Context, key store.Key, pod object) error {
 	changed := copyOf(pod)
 	now := c.timestamp()
-	status := ensure(changed, "status")
+	status := nested.EnsureMap(changed, "status")
 	status["phase"] = "Succeeded"
 	for _, kind := range []string{"Ready", "ContainersReady"} {
 		c.setPodCondition(status, kind, "False", "PodCompleted", now)
 	}
-	status["containerStatuses"] = c.containerStatuses(objects(child(pod, "spec"), "containers"), object{"terminated": object{
-		"exitCode": int64(0), "reason": "Completed", "startedAt": text(status, "startTime"), "finishedAt": now,
+	status["containerStatuses"] = c.containerStatuses(nested.Maps(pod, "spec", "containers"), object{"terminated": object{
+		"exitCode": int64(0), "reason": "Completed", "startedAt": nested.String(status, "startTime"), "finishedAt": now,
 	}}, false)
 	return c.update(ctx, key, "status", changed, pod)
 }
@@ -101,10 +102,10 @@ func (c *Controller) setPodCondition(status object, kind, value, reason, now str
 	if reason != "" {
 		next["reason"] = reason
 	}
-	conditions, _ := status["conditions"].([]any)
+	conditions := nested.Slice(status, "conditions")
 	for i, one := range conditions {
-		if one, _ := one.(object); text(one, "type") == kind {
-			if text(one, "status") != value {
+		if one, _ := one.(object); nested.String(one, "type") == kind {
+			if nested.String(one, "status") != value {
 				conditions[i] = next
 			}
 			return
@@ -116,11 +117,11 @@ func (c *Controller) setPodCondition(status object, kind, value, reason, now str
 func (c *Controller) containerStatuses(containers []object, state object, ready bool) []any {
 	statuses := make([]any, 0, len(containers))
 	for _, container := range containers {
-		image := text(container, "image")
+		image := nested.String(container, "image")
 		_, running := state["running"]
 		statuses = append(statuses, object{
-			"name": text(container, "name"), "image": image, "imageID": image + "@sha256:" + strings.Repeat("0", 64),
-			"containerID": "apitest://" + text(container, "name"), "ready": ready, "started": running, "restartCount": int64(0), "state": state,
+			"name": nested.String(container, "name"), "image": image, "imageID": image + "@sha256:" + strings.Repeat("0", 64),
+			"containerID": "apitest://" + nested.String(container, "name"), "ready": ready, "started": running, "restartCount": int64(0), "state": state,
 		})
 	}
 	return statuses

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -24,12 +25,12 @@ func (c *Controller) podsOf(owner object) (all, active []object) {
 }
 
 func podKey(pod object) store.Key {
-	return store.Key{Resource: "pods", Namespace: text(child(pod, "metadata"), "namespace"), Name: nameOf(pod)}
+	return store.Key{Resource: "pods", Namespace: nested.String(pod, "metadata", "namespace"), Name: nameOf(pod)}
 }
 
 // createPod creates a pod of the owner.
 func (c *Controller) createPod(ctx context.Context, owner, pod object) error {
-	return c.create(ctx, store.Key{Resource: "pods", Namespace: text(child(owner, "metadata"), "namespace")}, pod)
+	return c.create(ctx, store.Key{Resource: "pods", Namespace: nested.String(owner, "metadata", "namespace")}, pod)
 }
 
 func (c *Controller) reconcileReplicaSet(ctx context.Context, key store.Key, set object) error {
@@ -37,11 +38,11 @@ func (c *Controller) reconcileReplicaSet(ctx context.Context, key store.Key, set
 		return err
 	}
 	_, active := c.podsOf(set)
-	spec := child(set, "spec")
-	wanted := int(number(spec, "replicas"))
+	spec := nested.Map(set, "spec")
+	wanted := int(nested.Int64(spec, "replicas"))
 	for range max(0, wanted-len(active)) {
-		pod := podFromTemplate(set, child(spec, "template"), nil)
-		ensure(pod, "metadata")["generateName"] = key.Name + "-"
+		pod := podFromTemplate(set, nested.Map(spec, "template"), nil)
+		nested.EnsureMap(pod, "metadata")["generateName"] = key.Name + "-"
 		if err := c.createPod(ctx, set, pod); err != nil {
 			return err
 		}
@@ -67,14 +68,14 @@ func readiness(pod object) int {
 // adoptPods makes the set the controller of matching pods without a controller.
 func (c *Controller) adoptPods(ctx context.Context, set object) error {
 	var typed metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(child(set, "spec", "selector"), &typed); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(nested.Map(set, "spec", "selector"), &typed); err != nil {
 		return nil //nolint:nilerr // an invalid selector matches nothing
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&typed)
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}
-	pods, _, err := c.Store.List("", "pods", text(child(set, "metadata"), "namespace"), 0)
+	pods, _, err := c.Store.List("", "pods", nested.String(set, "metadata", "namespace"), 0)
 	if err != nil {
 		return err
 	}
@@ -83,8 +84,8 @@ func (c *Controller) adoptPods(ctx context.Context, set object) error {
 			continue
 		}
 		adopted := copyOf(pod)
-		metadata := child(adopted, "metadata")
-		refs, _ := metadata["ownerReferences"].([]any)
+		metadata := nested.Map(adopted, "metadata")
+		refs := nested.Slice(metadata, "ownerReferences")
 		metadata["ownerReferences"] = append(refs, controllerRef(set)...)
 		if err := c.update(ctx, podKey(pod), "", adopted, pod); err != nil {
 			return err
@@ -95,7 +96,7 @@ func (c *Controller) adoptPods(ctx context.Context, set object) error {
 
 func labelsOf(obj object) labels.Set {
 	set := labels.Set{}
-	for name, value := range child(obj, "metadata", "labels") {
+	for name, value := range nested.Map(obj, "metadata", "labels") {
 		set[name], _ = value.(string)
 	}
 	return set
@@ -104,10 +105,10 @@ func labelsOf(obj object) labels.Set {
 func (c *Controller) replicaSetStatus(ctx context.Context, key store.Key, set object) error {
 	_, active := c.podsOf(set)
 	changed := copyOf(set)
-	status := ensure(changed, "status")
+	status := nested.EnsureMap(changed, "status")
 	status["replicas"] = int64(len(active))
-	status["observedGeneration"] = child(set, "metadata")["generation"]
-	ready, available := c.countReady(key, active, number(child(set, "spec"), "minReadySeconds"))
+	status["observedGeneration"] = nested.Map(set, "metadata")["generation"]
+	ready, available := c.countReady(key, active, nested.Int64(set, "spec", "minReadySeconds"))
 	setCounts(status, map[string]int64{"readyReplicas": ready, "availableReplicas": available, "fullyLabeledReplicas": int64(len(active))})
 	return c.update(ctx, key, "status", changed, set)
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -14,16 +15,16 @@ const revisionLabel = "controller-revision-hash"
 
 // revisionName creates the ControllerRevision of a set's template and returns its name.
 func (c *Controller) revisionName(ctx context.Context, set object) (string, error) {
-	template := copyOf(child(set, "spec", "template"))
+	template := copyOf(nested.Map(set, "spec", "template"))
 	hash := templateHash(template)
 	name := nameOf(set) + "-" + hash
-	key := store.Key{Group: "apps", Resource: "controllerrevisions", Namespace: text(child(set, "metadata"), "namespace"), Name: name}
+	key := store.Key{Group: "apps", Resource: "controllerrevisions", Namespace: nested.String(set, "metadata", "namespace"), Name: name}
 	if _, found := c.Store.Get(key); found {
 		return name, nil
 	}
 	number := int64(len(c.controlled("apps", "controllerrevisions", set)) + 1)
 	template["$patch"] = "replace"
-	labels := copyOf(child(set, "spec", "template", "metadata", "labels"))
+	labels := copyOf(nested.Map(set, "spec", "template", "metadata", "labels"))
 	labels[revisionLabel] = hash
 	return name, c.create(ctx, key, object{
 		"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": number, "data": object{"spec": object{"template": template}},
@@ -36,10 +37,10 @@ func (c *Controller) reconcileStatefulSet(ctx context.Context, key store.Key, se
 	if err != nil {
 		return err
 	}
-	spec := child(set, "spec")
-	start := number(child(spec, "ordinals"), "start")
-	replicas := number(spec, "replicas")
-	parallel := text(spec, "podManagementPolicy") == "Parallel"
+	spec := nested.Map(set, "spec")
+	start := nested.Int64(spec, "ordinals", "start")
+	replicas := nested.Int64(spec, "replicas")
+	parallel := nested.String(spec, "podManagementPolicy") == "Parallel"
 	pods := map[int64]object{}
 	all := c.controlled("", "pods", set)
 	for _, pod := range all {
@@ -84,8 +85,8 @@ func ordinalOf(pod object, set string) (int64, bool) {
 
 // revisionFor returns the revision of a new pod: currentRevision below the partition, otherwise update.
 func (c *Controller) revisionFor(set object, ordinal int64, update string) string {
-	current := text(child(set, "status"), "currentRevision")
-	if partition := number(child(set, "spec", "updateStrategy", "rollingUpdate"), "partition"); ordinal < partition && current != "" {
+	current := nested.String(set, "status", "currentRevision")
+	if partition := nested.Int64(set, "spec", "updateStrategy", "rollingUpdate", "partition"); ordinal < partition && current != "" {
 		return current
 	}
 	return update
@@ -93,26 +94,26 @@ func (c *Controller) revisionFor(set object, ordinal int64, update string) strin
 
 func (c *Controller) createOrdinal(ctx context.Context, set object, ordinal int64, revision string) error {
 	name := fmt.Sprintf("%s-%d", nameOf(set), ordinal)
-	spec := child(set, "spec")
-	template := child(set, "spec", "template")
-	namespace := text(child(set, "metadata"), "namespace")
+	spec := nested.Map(set, "spec")
+	template := nested.Map(set, "spec", "template")
+	namespace := nested.String(set, "metadata", "namespace")
 	stored, found := c.Store.Get(store.Key{Group: "apps", Resource: "controllerrevisions", Namespace: namespace, Name: revision})
-	if recorded := child(stored, "data", "spec", "template"); found && recorded != nil {
+	if recorded := nested.Map(stored, "data", "spec", "template"); found && recorded != nil {
 		template = copyOf(recorded)
 		delete(template, "$patch")
 	}
 	pod := podFromTemplate(set, template, map[string]string{
 		"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": fmt.Sprint(ordinal), revisionLabel: revision,
 	})
-	ensure(pod, "metadata")["name"] = name
-	podSpec := child(pod, "spec")
+	nested.EnsureMap(pod, "metadata")["name"] = name
+	podSpec := nested.Map(pod, "spec")
 	podSpec["hostname"] = name
-	if service := text(spec, "serviceName"); service != "" {
+	if service := nested.String(spec, "serviceName"); service != "" {
 		podSpec["subdomain"] = service
 	}
-	for _, claim := range objects(spec, "volumeClaimTemplates") {
+	for _, claim := range nested.Maps(spec, "volumeClaimTemplates") {
 		claimName := nameOf(claim) + "-" + name
-		volumes, _ := podSpec["volumes"].([]any)
+		volumes := nested.Slice(podSpec, "volumes")
 		podSpec["volumes"] = append(volumes, object{"name": nameOf(claim), "persistentVolumeClaim": object{"claimName": claimName}})
 		if err := c.createClaim(ctx, set, claim, claimName); err != nil {
 			return err
@@ -126,13 +127,13 @@ func (c *Controller) createClaim(ctx context.Context, set, template object, name
 	delete(claim, "status")
 	claim["apiVersion"] = "v1"
 	claim["kind"] = "PersistentVolumeClaim"
-	metadata := ensure(claim, "metadata")
+	metadata := nested.EnsureMap(claim, "metadata")
 	metadata["name"] = name
-	metadata["namespace"] = child(set, "metadata")["namespace"]
-	for label, value := range child(set, "spec", "selector", "matchLabels") {
-		ensure(metadata, "labels")[label] = value
+	metadata["namespace"] = nested.Map(set, "metadata")["namespace"]
+	for label, value := range nested.Map(set, "spec", "selector", "matchLabels") {
+		nested.EnsureMap(metadata, "labels")[label] = value
 	}
-	key := store.Key{Resource: "persistentvolumeclaims", Namespace: text(metadata, "namespace"), Name: name}
+	key := store.Key{Resource: "persistentvolumeclaims", Namespace: nested.String(metadata, "namespace"), Name: name}
 	if _, found := c.Store.Get(key); found {
 		return nil
 	}
@@ -141,14 +142,14 @@ func (c *Controller) createClaim(ctx context.Context, set, template object, name
 
 // updateOrdinals replaces the last pod with an old revision, if all pods after it are ready.
 func (c *Controller) updateOrdinals(ctx context.Context, set object, pods map[int64]object, update string) error {
-	strategy := child(set, "spec", "updateStrategy")
-	if text(strategy, "type") != "RollingUpdate" {
+	strategy := nested.Map(set, "spec", "updateStrategy")
+	if nested.String(strategy, "type") != "RollingUpdate" {
 		return nil
 	}
-	start := number(child(set, "spec", "ordinals"), "start")
-	for ordinal := start + number(child(set, "spec"), "replicas") - 1; ordinal >= max(start, number(child(strategy, "rollingUpdate"), "partition")); ordinal-- {
+	start := nested.Int64(set, "spec", "ordinals", "start")
+	for ordinal := start + nested.Int64(set, "spec", "replicas") - 1; ordinal >= max(start, nested.Int64(strategy, "rollingUpdate", "partition")); ordinal-- {
 		pod := pods[ordinal]
-		if text(child(pod, "metadata", "labels"), revisionLabel) != update && !isDeleting(pod) && pod != nil {
+		if nested.String(pod, "metadata", "labels", revisionLabel) != update && !isDeleting(pod) && pod != nil {
 			return c.delete(ctx, podKey(pod), uidOf(pod), nil)
 		}
 		if !isReady(pod) {
@@ -161,29 +162,29 @@ func (c *Controller) updateOrdinals(ctx context.Context, set object, pods map[in
 func (c *Controller) statefulSetStatus(ctx context.Context, key store.Key, set object, update string) error {
 	_, active := c.podsOf(set)
 	changed := copyOf(set)
-	status := ensure(changed, "status")
-	ready, available := c.countReady(key, active, number(child(set, "spec"), "minReadySeconds"))
-	current := text(status, "currentRevision")
+	status := nested.EnsureMap(changed, "status")
+	ready, available := c.countReady(key, active, nested.Int64(set, "spec", "minReadySeconds"))
+	current := nested.String(status, "currentRevision")
 	if current == "" {
 		current = update
 	}
 	updated := int64(0)
 	unchanged := int64(0)
 	for _, pod := range active {
-		switch text(child(pod, "metadata", "labels"), revisionLabel) {
+		switch nested.String(pod, "metadata", "labels", revisionLabel) {
 		case update:
 			updated++
 		case current:
 			unchanged++
 		}
 	}
-	if replicas := number(child(set, "spec"), "replicas"); updated == replicas && ready == replicas {
+	if replicas := nested.Int64(set, "spec", "replicas"); updated == replicas && ready == replicas {
 		current = update
 	}
 	if current == update {
 		unchanged = updated
 	}
-	status["observedGeneration"] = child(set, "metadata")["generation"]
+	status["observedGeneration"] = nested.Map(set, "metadata")["generation"]
 	status["collisionCount"] = int64(0)
 	status["currentRevision"] = current
 	status["updateRevision"] = update

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
@@ -49,9 +50,9 @@ func (c *Controller) update(ctx context.Context, key store.Key, subresource stri
 	if err != nil {
 		return err
 	}
-	if request.Resource.APIVersion() != text(obj, "apiVersion") {
+	if request.Resource.APIVersion() != nested.String(obj, "apiVersion") {
 		for _, version := range c.Registry.Versions(key.Group, key.Resource) {
-			if version.APIVersion() == text(obj, "apiVersion") {
+			if version.APIVersion() == nested.String(obj, "apiVersion") {
 				request.Resource = version
 			}
 		}

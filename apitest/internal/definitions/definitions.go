@@ -16,6 +16,7 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
@@ -74,7 +75,7 @@ func (c *Controller) Load(definitions []store.Object) error {
 		acceptNames(definition, others, c.timestamp())
 		others.add(definition)
 		announce(definition, c.timestamp())
-		if isTrue(definition, "NamesAccepted") {
+		if nested.HasCondition(definition, "NamesAccepted") {
 			establish(definition, c.timestamp())
 		}
 		stored, err := c.store.Create(key(nameOf(definition)), definition)
@@ -151,7 +152,7 @@ func (c *Controller) sync(name string) {
 	if current, ok := c.update(name, stored, changed); ok {
 		stored = current
 	}
-	if !isTrue(stored, "Established") && isTrue(stored, "NamesAccepted") {
+	if !nested.HasCondition(stored, "Established") && nested.HasCondition(stored, "NamesAccepted") {
 		changed = runtime.DeepCopyJSON(stored)
 		establish(changed, c.timestamp())
 		if current, ok := c.update(name, stored, changed); ok {
@@ -175,7 +176,7 @@ func (c *Controller) update(name string, stored, changed store.Object) (store.Ob
 }
 
 func (c *Controller) serve(definition store.Object) {
-	if !isTrue(definition, "Established") {
+	if !nested.HasCondition(definition, "Established") {
 		c.registry.RemoveDefinition(nameOf(definition))
 		return
 	}
@@ -192,7 +193,7 @@ func (c *Controller) reconsider(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, other := range all {
-		if otherName := nameOf(other); otherName != name && !isTrue(other, "NamesAccepted") && !slices.Contains(c.pending, otherName) {
+		if otherName := nameOf(other); otherName != name && !nested.HasCondition(other, "NamesAccepted") && !slices.Contains(c.pending, otherName) {
 			c.pending = append(c.pending, otherName)
 		}
 	}
@@ -216,7 +217,7 @@ func (c *Controller) finalize(name string, stored store.Object) {
 	}
 	reason := "NeverEstablished"
 	message := "resource was never established"
-	if isTrue(stored, "Established") {
+	if nested.HasCondition(stored, "Established") {
 		reason = "InstanceDeletionCompleted"
 		message = "removed all instances"
 		id := store.Key{Group: groupOf(stored), Resource: pluralOf(stored)}

@@ -5,15 +5,17 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // ownStatus makes the API server the manager of the status, like its own controllers.
 func ownStatus(definition map[string]any, now string) {
-	metadata := mapAt(definition, "metadata")
-	entries, _ := metadata["managedFields"].([]any)
+	metadata := nested.Map(definition, "metadata")
+	entries := nested.Slice(metadata, "managedFields")
 	entry := map[string]any{
 		"manager": "kube-apiserver", "operation": "Update", "apiVersion": group + "/v1", "time": now,
-		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:status": statusFields(statusOf(definition))}, "subresource": "status",
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:status": statusFields(nested.EnsureMap(definition, "status"))}, "subresource": "status",
 	}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(item any) bool {
 		old, _ := item.(map[string]any)
@@ -29,7 +31,7 @@ func compareEntries(a, b any) int {
 	x, _ := a.(map[string]any)
 	y, _ := b.(map[string]any)
 	for _, field := range []string{"operation", "time", "manager", "subresource"} {
-		if order := strings.Compare(textAt(x, field), textAt(y, field)); order != 0 {
+		if order := strings.Compare(nested.String(x, field), nested.String(y, field)); order != 0 {
 			return order
 		}
 	}
@@ -37,9 +39,9 @@ func compareEntries(a, b any) int {
 }
 
 func statusFields(status map[string]any) map[string]any {
-	fields := map[string]any{"f:acceptedNames": leaves(mapAt(status, "acceptedNames"))}
+	fields := map[string]any{"f:acceptedNames": leaves(nested.Map(status, "acceptedNames"))}
 	conditions := map[string]any{}
-	list, _ := status["conditions"].([]any)
+	list := nested.Slice(status, "conditions")
 	for _, item := range list {
 		c, _ := item.(map[string]any)
 		key, err := json.Marshal(map[string]any{"type": c["type"]})

@@ -7,14 +7,16 @@ import (
 	"slices"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // acceptNames sets status.acceptedNames and the condition NamesAccepted, given the names accepted for the rest of the group. It
 // reports whether a name was released.
 func acceptNames(definition map[string]any, others *takenNames, now string) (released bool) {
-	wanted := mapAt(definition, "spec", "names")
-	status := statusOf(definition)
-	accepted := mapAt(definition, "status", "acceptedNames")
+	wanted := nested.Map(definition, "spec", "names")
+	status := nested.EnsureMap(definition, "status")
+	accepted := nested.Map(definition, "status", "acceptedNames")
 	result := map[string]any{}
 	conflict := condition{kind: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found"}
 	for _, name := range []struct{ field, reason string }{
@@ -83,8 +85,8 @@ func newTakenNames(definitions []map[string]any) *takenNames {
 }
 
 func (t *takenNames) add(definition map[string]any) {
-	names := mapAt(definition, "status", "acceptedNames")
-	short, _ := names["shortNames"].([]any)
+	names := nested.Map(definition, "status", "acceptedNames")
+	short := nested.Slice(names, "shortNames")
 	for _, name := range append([]any{names["plural"], names["singular"]}, short...) {
 		note(t.plurals, name)
 	}
@@ -101,8 +103,8 @@ func note(names map[string]bool, value any) {
 // announce sets the condition Established to False, unless the condition exists.
 func announce(definition map[string]any, now string) {
 	switch {
-	case isTrue(definition, "Established"):
-	case isTrue(definition, "NamesAccepted"):
+	case nested.HasCondition(definition, "Established"):
+	case nested.HasCondition(definition, "NamesAccepted"):
 		setCondition(definition, condition{"Established", "False", "Installing", "the initial names have been accepted"}, now)
 	default:
 		setCondition(definition, condition{"Established", "False", "NotAccepted", "not all names are accepted"}, now)

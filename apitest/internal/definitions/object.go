@@ -3,7 +3,7 @@ package definitions
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // condition is an entry of status.conditions.
@@ -11,8 +11,8 @@ type condition struct{ kind, status, reason, message string }
 
 // setCondition adds or replaces a condition. lastTransitionTime changes with the status only.
 func setCondition(definition map[string]any, c condition, now string) {
-	status := statusOf(definition)
-	conditions, _ := status["conditions"].([]any)
+	status := nested.EnsureMap(definition, "status")
+	conditions := nested.Slice(status, "conditions")
 	entry := map[string]any{
 		"type": c.kind, "status": c.status, "reason": c.reason, "message": c.message, "lastTransitionTime": now,
 	}
@@ -32,57 +32,28 @@ func setCondition(definition map[string]any, c condition, now string) {
 	status["conditions"] = conditions
 }
 
-func isTrue(definition map[string]any, kind string) bool {
-	conditions, _, _ := unstructured.NestedFieldNoCopy(definition, "status", "conditions")
-	list, _ := conditions.([]any)
-	return slices.ContainsFunc(list, func(item any) bool {
-		c, _ := item.(map[string]any)
-		return c["type"] == kind && c["status"] == "True"
-	})
+func nameOf(obj map[string]any) string { return nested.String(obj, "metadata", "name") }
+
+func groupOf(definition map[string]any) string { return nested.String(definition, "spec", "group") }
+
+func pluralOf(definition map[string]any) string {
+	return nested.String(definition, "spec", "names", "plural")
 }
-
-func statusOf(definition map[string]any) map[string]any {
-	status, isMap := definition["status"].(map[string]any)
-	if !isMap {
-		status = map[string]any{}
-		definition["status"] = status
-	}
-	return status
-}
-
-func mapAt(obj map[string]any, path ...string) map[string]any {
-	value, _, _ := unstructured.NestedFieldNoCopy(obj, path...)
-	m, _ := value.(map[string]any)
-	return m
-}
-
-func textAt(obj map[string]any, path ...string) string {
-	value, _, _ := unstructured.NestedFieldNoCopy(obj, path...)
-	text, _ := value.(string)
-	return text
-}
-
-func nameOf(obj map[string]any) string { return textAt(obj, "metadata", "name") }
-
-func groupOf(definition map[string]any) string { return textAt(definition, "spec", "group") }
-
-func pluralOf(definition map[string]any) string { return textAt(definition, "spec", "names", "plural") }
 
 func identityOf(obj map[string]any) (namespace, name string) {
-	return textAt(obj, "metadata", "namespace"), nameOf(obj)
+	return nested.String(obj, "metadata", "namespace"), nameOf(obj)
 }
 
-func isDeleting(obj map[string]any) bool { return textAt(obj, "metadata", "deletionTimestamp") != "" }
-
-func finalizersOf(obj map[string]any) []string {
-	names, _, _ := unstructured.NestedStringSlice(obj, "metadata", "finalizers")
-	return names
+func isDeleting(obj map[string]any) bool {
+	return nested.String(obj, "metadata", "deletionTimestamp") != ""
 }
+
+func finalizersOf(obj map[string]any) []string { return nested.Strings(obj, "metadata", "finalizers") }
 
 func setFinalizers(obj map[string]any, names []string) {
 	list := make([]any, 0, len(names))
 	for _, name := range names {
 		list = append(list, name)
 	}
-	mapAt(obj, "metadata")["finalizers"] = list
+	nested.Map(obj, "metadata")["finalizers"] = list
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
@@ -173,10 +174,10 @@ func (i *inliner) definition(name string) map[string]any {
 }
 
 func (i *inliner) schema(s map[string]any) map[string]any {
-	ref, _ := s["$ref"].(string)
-	if all, _ := s["allOf"].([]any); len(all) == 1 {
+	ref := nested.String(s, "$ref")
+	if all := nested.Slice(s, "allOf"); len(all) == 1 {
 		if only, _ := all[0].(map[string]any); only["$ref"] != nil {
-			ref, _ = only["$ref"].(string)
+			ref = nested.String(only, "$ref")
 		}
 	}
 	if name, refers := strings.CutPrefix(ref, recorded.ReferenceV3); refers {
@@ -193,7 +194,7 @@ func (i *inliner) schema(s map[string]any) map[string]any {
 			s[key] = i.schema(inner)
 		}
 	}
-	properties, _ := s["properties"].(map[string]any)
+	properties := nested.Map(s, "properties")
 	for name, property := range properties {
 		if inner, is := property.(map[string]any); is {
 			properties[name] = i.schema(inner)

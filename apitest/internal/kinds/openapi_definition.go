@@ -11,20 +11,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // definitionOpenAPI returns the definitions of a CRD's kind in all its versions.
-func definitionOpenAPI(d document) *openapi {
+func definitionOpenAPI(d map[string]any) *openapi {
 	o := newOpenAPI(func() (map[string]string, error) {
 		all, err := recorded.ReadOpenAPI()
 		if err != nil {
 			return nil, err
 		}
 		own := map[string]string{}
-		for _, v := range d.list("spec", "versions") {
-			name := modelName(d.text("spec", "group"), v.text("name"), d.text("spec", "names", "kind"))
+		for _, v := range nested.Maps(d, "spec", "versions") {
+			name := modelName(nested.String(d, "spec", "group"), nested.String(v, "name"), nested.String(d, "spec", "names", "kind"))
 			if own[name], err = publishSchema(d, v, false); err != nil {
-				return nil, fmt.Errorf("OpenAPI of %s: %w", d.text("metadata", "name"), err)
+				return nil, fmt.Errorf("OpenAPI of %s: %w", nested.String(d, "metadata", "name"), err)
 			}
 		}
 		return all.Closure(slices.Collect(maps.Keys(own)), own)
@@ -34,13 +35,13 @@ func definitionOpenAPI(d document) *openapi {
 
 // publishSchema returns a version's schema as published by OpenAPI, with kind, apiVersion and metadata. For OpenAPI v2, it omits
 // fields not supported by kubectl.
-func publishSchema(d, v document, v2 bool) (string, error) {
-	schema := v.at("schema", "openAPIV3Schema")
+func publishSchema(d, v map[string]any, v2 bool) (string, error) {
+	schema := nested.Map(v, "schema", "openAPIV3Schema")
 	published := map[string]any{"type": "object"}
-	preserves := schema.flag("x-kubernetes-preserve-unknown-fields") || d.flag("spec", "preserveUnknownFields")
+	preserves := nested.Bool(schema, "x-kubernetes-preserve-unknown-fields") || nested.Bool(d, "spec", "preserveUnknownFields")
 	if schema != nil && (!v2 || !preserves) {
 		published = publishNode(schema, v2)
-		properties, _ := published["properties"].(map[string]any)
+		properties := nested.Map(published, "properties")
 		properties = maps.Clone(properties)
 		if properties == nil {
 			properties = map[string]any{}
@@ -49,7 +50,7 @@ func publishSchema(d, v document, v2 bool) (string, error) {
 		published["properties"] = properties
 	}
 	published["x-kubernetes-group-version-kind"] = []any{map[string]any{
-		"group": d.text("spec", "group"), "version": v.text("name"), "kind": d.text("spec", "names", "kind"),
+		"group": nested.String(d, "spec", "group"), "version": nested.String(v, "name"), "kind": nested.String(d, "spec", "names", "kind"),
 	}}
 	if fields := selectableFields(v); fields != nil {
 		published["x-kubernetes-selectable-fields"] = fields
@@ -57,10 +58,10 @@ func publishSchema(d, v document, v2 bool) (string, error) {
 	return compactJSON(published)
 }
 
-func selectableFields(v document) []any {
+func selectableFields(v map[string]any) []any {
 	var fields []any
-	for _, field := range v.list("selectableFields") {
-		fields = append(fields, map[string]any{"fieldPath": strings.TrimPrefix(field.text("jsonPath"), ".")})
+	for _, field := range nested.Maps(v, "selectableFields") {
+		fields = append(fields, map[string]any{"fieldPath": strings.TrimPrefix(nested.String(field, "jsonPath"), ".")})
 	}
 	return fields
 }
@@ -77,7 +78,7 @@ var publishedKeys = []string{
 // publishNode returns a node of a structural schema as published by OpenAPI.
 func publishNode(node map[string]any, v2 bool) map[string]any {
 	published := publishValues(node)
-	if properties, _ := node["properties"].(map[string]any); len(properties) > 0 {
+	if properties := nested.Map(node, "properties"); len(properties) > 0 {
 		all := make(map[string]any, len(properties))
 		for name, property := range properties {
 			inner, _ := property.(map[string]any)
@@ -95,20 +96,20 @@ func publishNode(node map[string]any, v2 bool) map[string]any {
 		published["additionalProperties"] = additional
 	}
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
-		if all, _ := node[key].([]any); len(all) > 0 {
+		if all := nested.Slice(node, key); len(all) > 0 {
 			published[key] = publishNested(all)
 		}
 	}
 	if not, is := node["not"].(map[string]any); is {
 		published["not"] = publishNode(not, false)
 	}
-	if document(node).flag("x-kubernetes-int-or-string") {
+	if nested.Bool(node, "x-kubernetes-int-or-string") {
 		unfoldIntOrString(published)
 	}
 	if v2 {
 		toV2(node, published)
 	}
-	if document(published).flag("x-kubernetes-embedded-resource") && (!v2 || !document(published).flag("x-kubernetes-preserve-unknown-fields")) {
+	if nested.Bool(published, "x-kubernetes-embedded-resource") && (!v2 || !nested.Bool(published, "x-kubernetes-preserve-unknown-fields")) {
 		embedResource(published, v2)
 	}
 	return published
@@ -153,7 +154,7 @@ func unfoldIntOrString(published map[string]any) {
 	if isIntOrString(published["anyOf"]) {
 		return
 	}
-	all, _ := published["allOf"].([]any)
+	all := nested.Slice(published, "allOf")
 	if len(all) > 0 {
 		if first, _ := all[0].(map[string]any); isIntOrString(first["anyOf"]) {
 			return
@@ -194,13 +195,13 @@ func toV2(node, published map[string]any) {
 	if published["items"] == nil && published["type"] == "array" || preserves && published["type"] == "object" {
 		delete(published, "type")
 	}
-	properties := document(node).at("properties")
-	required, _ := published["required"].([]any)
+	properties := nested.Map(node, "properties")
+	required := nested.Slice(published, "required")
 	required = slices.DeleteFunc(slices.Clone(required), func(name any) bool {
 		key, _ := name.(string)
-		return published["properties"] != nil && properties.at(key).flag("nullable")
+		return published["properties"] != nil && nested.Bool(properties, key, "nullable")
 	})
-	if len(required) == 0 || document(node).at("additionalProperties").flag("nullable") {
+	if len(required) == 0 || nested.Bool(node, "additionalProperties", "nullable") {
 		delete(published, "required")
 	} else {
 		published["required"] = required
@@ -209,7 +210,7 @@ func toV2(node, published map[string]any) {
 
 // embedResource adds apiVersion, kind and metadata of an embedded resource.
 func embedResource(published map[string]any, v2 bool) {
-	properties, _ := published["properties"].(map[string]any)
+	properties := nested.Map(published, "properties")
 	properties = maps.Clone(properties)
 	if properties == nil {
 		properties = map[string]any{}
@@ -218,7 +219,7 @@ func embedResource(published map[string]any, v2 bool) {
 	properties["kind"] = map[string]any{"type": "string", "description": embeddedKind}
 	properties["metadata"] = typeMetaProperties(v2)["metadata"]
 	published["properties"] = properties
-	required, _ := published["required"].([]any)
+	required := nested.Slice(published, "required")
 	required = slices.Clone(required)
 	for _, name := range []any{"kind", "apiVersion"} {
 		if !slices.Contains(required, name) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // openapiPath is a path of /openapi/v3 with the hash of its document.
@@ -217,9 +218,9 @@ func addPaths(text string, paths map[string]json.RawMessage) (string, error) {
 }
 
 // versionEntry returns the version's entry in the CRD.
-func (r *Resource) versionEntry() document {
-	for _, v := range document(r.Definition).list("spec", "versions") {
-		if v.text("name") == r.Version {
+func (r *Resource) versionEntry() map[string]any {
+	for _, v := range nested.Maps(r.Definition, "spec", "versions") {
+		if nested.String(v, "name") == r.Version {
 			return v
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -178,13 +180,13 @@ func TestResource_OpenAPI(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, strings.Count(string(text), `"$ref":"#`), resource.Plural)
 	}
-	size := document(mustOpenAPI(t, registry.Lookup("example.com", "v1", "widgets"))).at("properties", "spec", "properties", "size")
-	assert.Equal(t, "integer", size.text("type"))
-	containers := document(mustOpenAPI(t, registry.Lookup("apps", "v1", "deployments"))).
-		at("properties", "spec", "properties", "template", "properties", "spec", "properties", "containers")
-	assert.Equal(t, []string{"name"}, containers.texts("x-kubernetes-list-map-keys"))
-	assert.Equal(t, "string", containers.at("items", "properties", "image").text("type"))
-	assert.NotEmpty(t, containers.text("description"))
+	widget := mustOpenAPI(t, registry.Lookup("example.com", "v1", "widgets"))
+	assert.Equal(t, "integer", nested.String(widget, "properties", "spec", "properties", "size", "type"))
+	deployment := mustOpenAPI(t, registry.Lookup("apps", "v1", "deployments"))
+	containers := nested.Map(deployment, "properties", "spec", "properties", "template", "properties", "spec", "properties", "containers")
+	assert.Equal(t, []string{"name"}, nested.Strings(containers, "x-kubernetes-list-map-keys"))
+	assert.Equal(t, "string", nested.String(containers, "items", "properties", "image", "type"))
+	assert.NotEmpty(t, nested.String(containers, "description"))
 }
 
 func mustOpenAPI(t *testing.T, resource *Resource) map[string]any {

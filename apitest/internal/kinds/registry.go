@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
@@ -69,7 +70,7 @@ func (r *Registry) SetDefinition(definition map[string]any) error {
 	if err != nil {
 		return err
 	}
-	name := document(definition).text("metadata", "name")
+	name := nested.String(definition, "metadata", "name")
 	if len(resources) > 0 && builtinSnapshot().serves(resources[0].GroupResource()) {
 		return fmt.Errorf("define %s: the resource is built in", name)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 const (
@@ -20,15 +22,15 @@ const (
 
 // checkCertificate rejects a CertificateSigningRequest if the user lacks a right to its signer.
 func (r *Request) checkCertificate() error {
-	signer := text(child(r.Old, "spec"), "signerName")
+	signer := nested.String(r.Old, "spec", "signerName")
 	switch {
 	case r.Old == nil:
 		return checkSubject(r.Object)
 	case r.Subresource == "approval" && !r.mayUse("approve", signer):
 		return fmt.Errorf("user not permitted to approve requests with signerName %q", signer)
 	case r.Subresource != "status":
-	case child(r.Old, "status")["certificate"] == child(r.Object, "status")["certificate"] &&
-		equality.Semantic.DeepEqual(objects(child(r.Old, "status"), "conditions"), objects(child(r.Object, "status"), "conditions")):
+	case nested.Map(r.Old, "status")["certificate"] == nested.Map(r.Object, "status")["certificate"] &&
+		equality.Semantic.DeepEqual(nested.Maps(r.Old, "status", "conditions"), nested.Maps(r.Object, "status", "conditions")):
 	case !r.mayUse("sign", signer):
 		return fmt.Errorf("user not permitted to sign requests with signerName %q", signer)
 	}
@@ -37,7 +39,7 @@ func (r *Request) checkCertificate() error {
 
 // checkBundle rejects a ClusterTrustBundle if the user may not attest for its signer.
 func (r *Request) checkBundle() error {
-	signer := text(child(r.Object, "spec"), "signerName")
+	signer := nested.String(r.Object, "spec", "signerName")
 	if signer != "" && !r.mayUse("attest", signer) {
 		return fmt.Errorf("user not permitted to attest for signerName %q", signer)
 	}
@@ -53,11 +55,11 @@ func (r *Request) mayUse(verb, signer string) bool {
 
 // checkSubject rejects a client certificate with the group system:masters.
 func checkSubject(request object) error {
-	spec := child(request, "spec")
-	if text(spec, "signerName") != clientSigner {
+	spec := nested.Map(request, "spec")
+	if nested.String(spec, "signerName") != clientSigner {
 		return nil
 	}
-	data, err := base64.StdEncoding.DecodeString(text(spec, "request"))
+	data, err := base64.StdEncoding.DecodeString(nested.String(spec, "request"))
 	if err != nil {
 		return fmt.Errorf("failed to parse CSR: %w", err)
 	}

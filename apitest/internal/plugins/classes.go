@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 const (
@@ -18,8 +20,8 @@ const (
 
 // setStorageClass sets the default storage class of a claim without a class.
 func (r *Request) setStorageClass() {
-	spec := ensure(r.Object, "spec")
-	if _, annotated := child(r.Object, "metadata", "annotations")[storageClassAnnotation]; annotated || spec["storageClassName"] != nil {
+	spec := nested.EnsureMap(r.Object, "spec")
+	if _, annotated := nested.Map(r.Object, "metadata", "annotations")[storageClassAnnotation]; annotated || spec["storageClassName"] != nil {
 		return
 	}
 	name := newestDefault(r.list(storageGroup, "storageclasses", ""),
@@ -31,8 +33,8 @@ func (r *Request) setStorageClass() {
 
 // setIngressClass sets the default ingress class of an ingress without a class.
 func (r *Request) setIngressClass() {
-	spec := ensure(r.Object, "spec")
-	if _, annotated := child(r.Object, "metadata", "annotations")[ingressClassAnnotation]; annotated || spec["ingressClassName"] != nil {
+	spec := nested.EnsureMap(r.Object, "spec")
+	if _, annotated := nested.Map(r.Object, "metadata", "annotations")[ingressClassAnnotation]; annotated || spec["ingressClassName"] != nil {
 		return
 	}
 	if name := newestDefault(r.list(networkingGroup, "ingressclasses", ""), "ingressclass.kubernetes.io/is-default-class"); name != "" {
@@ -44,12 +46,12 @@ func (r *Request) setIngressClass() {
 func newestDefault(classes []map[string]any, annotations ...string) (name string) {
 	newest := ""
 	for _, class := range classes {
-		metadata := child(class, "metadata")
+		metadata := nested.Map(class, "metadata")
 		isDefault := slices.ContainsFunc(annotations, func(annotation string) bool {
-			return text(child(metadata, "annotations"), annotation) == "true"
+			return nested.String(metadata, "annotations", annotation) == "true"
 		})
-		created := text(metadata, "creationTimestamp")
-		other := text(metadata, "name")
+		created := nested.String(metadata, "creationTimestamp")
+		other := nested.String(metadata, "name")
 		if isDefault && (name == "" || created > newest || created == newest && other < name) {
 			name = other
 			newest = created
@@ -63,11 +65,11 @@ func (r *Request) checkExpansion() error {
 	if r.Old == nil {
 		return nil
 	}
-	size := quantities(child(r.Object, "spec", "resources"), "requests")["storage"]
-	if size.Cmp(quantities(child(r.Old, "spec", "resources"), "requests")["storage"]) <= 0 {
+	size := quantities(nested.Map(r.Object, "spec", "resources"), "requests")["storage"]
+	if size.Cmp(quantities(nested.Map(r.Old, "spec", "resources"), "requests")["storage"]) <= 0 {
 		return nil
 	}
-	if text(child(r.Old, "status"), "phase") != "Bound" {
+	if nested.String(r.Old, "status", "phase") != "Bound" {
 		return errors.New("Only bound persistent volume claims can be expanded") //nolint:staticcheck // the API server's text
 	}
 	class := storageClassOf(r.Object)
@@ -78,15 +80,15 @@ func (r *Request) checkExpansion() error {
 }
 
 func storageClassOf(claim object) string {
-	if name := text(child(claim, "metadata", "annotations"), storageClassAnnotation); name != "" {
+	if name := nested.String(claim, "metadata", "annotations", storageClassAnnotation); name != "" {
 		return name
 	}
-	return text(child(claim, "spec"), "storageClassName")
+	return nested.String(claim, "spec", "storageClassName")
 }
 
 // runtimeClass returns the runtime class of the pod, nil if it has no class.
 func (r *Request) runtimeClass() (object, error) {
-	name := text(child(r.Object, "spec"), "runtimeClassName")
+	name := nested.String(r.Object, "spec", "runtimeClassName")
 	if name == "" {
 		return nil, nil
 	}
@@ -105,28 +107,28 @@ func (r *Request) setRuntimeClass() error {
 	if class == nil {
 		return err
 	}
-	spec := ensure(r.Object, "spec")
-	if overhead := child(class, "overhead", "podFixed"); overhead != nil {
-		if given := child(spec, "overhead"); len(given) > 0 && !sameQuantities(given, overhead) {
+	spec := nested.EnsureMap(r.Object, "spec")
+	if overhead := nested.Map(class, "overhead", "podFixed"); overhead != nil {
+		if given := nested.Map(spec, "overhead"); len(given) > 0 && !sameQuantities(given, overhead) {
 			return errOverhead
 		}
 		spec["overhead"] = runtime.DeepCopyJSON(overhead)
 	}
-	selector := child(spec, "nodeSelector")
-	for _, name := range sortedKeys(child(class, "scheduling", "nodeSelector")) {
-		value := child(class, "scheduling", "nodeSelector")[name]
+	selector := nested.Map(spec, "nodeSelector")
+	for _, name := range sortedKeys(nested.Map(class, "scheduling", "nodeSelector")) {
+		value := nested.Map(class, "scheduling", "nodeSelector")[name]
 		if given, found := selector[name]; found && given != value {
 			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%[1]s] = %[3]s", name, value, given)
 		}
-		ensure(spec, "nodeSelector")[name] = value
+		nested.EnsureMap(spec, "nodeSelector")[name] = value
 	}
-	mergeTolerations(spec, objects(child(class, "scheduling"), "tolerations"))
+	mergeTolerations(spec, nested.Maps(class, "scheduling", "tolerations"))
 	return nil
 }
 
 // mergeTolerations adds tolerations to a pod and removes redundant tolerations.
 func mergeTolerations(spec object, added []object) {
-	all := append(objects(spec, "tolerations"), added...)
+	all := append(nested.Maps(spec, "tolerations"), added...)
 	var merged []any
 	for i, toleration := range all {
 		isIn := func(other object) bool { return containsToleration(other, toleration) }
@@ -146,20 +148,20 @@ func containsToleration(a, b object) bool {
 	switch {
 	case equality.Semantic.DeepEqual(a, b):
 		return true
-	case text(a, "key") != text(b, "key") && (text(a, "key") != "" || text(a, "operator") != "Exists"):
+	case nested.String(a, "key") != nested.String(b, "key") && (nested.String(a, "key") != "" || nested.String(a, "operator") != "Exists"):
 		return false
-	case text(a, "effect") != text(b, "effect") && text(a, "effect") != "":
+	case nested.String(a, "effect") != nested.String(b, "effect") && nested.String(a, "effect") != "":
 		return false
 	}
-	if seconds, limited := a["tolerationSeconds"].(int64); limited && text(a, "effect") == "NoExecute" {
+	if seconds, limited := a["tolerationSeconds"].(int64); limited && nested.String(a, "effect") == "NoExecute" {
 		if other, ok := b["tolerationSeconds"].(int64); !ok || other > seconds {
 			return false
 		}
 	}
-	if text(a, "operator") == "Exists" {
+	if nested.String(a, "operator") == "Exists" {
 		return true
 	}
-	return text(b, "operator") == "Equal" && text(a, "value") == text(b, "value")
+	return nested.String(b, "operator") == "Equal" && nested.String(a, "value") == nested.String(b, "value")
 }
 
 // checkOverhead rejects a pod with an overhead different from its runtime class.
@@ -168,8 +170,8 @@ func (r *Request) checkOverhead() error {
 	if err != nil {
 		return err
 	}
-	given := child(r.Object, "spec", "overhead")
-	defined := child(class, "overhead", "podFixed")
+	given := nested.Map(r.Object, "spec", "overhead")
+	defined := nested.Map(class, "overhead", "podFixed")
 	switch {
 	case defined == nil && given != nil:
 		return errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
@@ -197,10 +199,10 @@ func (r *Request) labelTopology(node string) {
 	if node == "" {
 		return
 	}
-	labels := child(r.find("", "nodes", node), "metadata", "labels")
+	labels := nested.Map(r.find("", "nodes", node), "metadata", "labels")
 	for _, name := range []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"} {
 		if value, found := labels[name]; found {
-			ensure(ensure(r.Object, "metadata"), "labels")[name] = value
+			nested.EnsureMap(r.Object, "metadata", "labels")[name] = value
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 const limitRangerAnnotation = "kubernetes.io/limit-ranger"
@@ -19,26 +21,26 @@ func (r *Request) setLimits() {
 	for _, limitRange := range r.list("", "limitranges", r.Namespace) {
 		requests := object{}
 		limits := object{}
-		for _, item := range objects(child(limitRange, "spec"), "limits") {
-			if text(item, "type") == "Container" {
-				for name, value := range child(item, "defaultRequest") {
+		for _, item := range nested.Maps(limitRange, "spec", "limits") {
+			if nested.String(item, "type") == "Container" {
+				for name, value := range nested.Map(item, "defaultRequest") {
 					requests[name] = value
 				}
-				for name, value := range child(item, "default") {
+				for name, value := range nested.Map(item, "default") {
 					limits[name] = value
 				}
 			}
 		}
-		spec := child(r.Object, "spec")
+		spec := nested.Map(r.Object, "spec")
 		var notes []string
-		for _, container := range objects(spec, "containers") {
+		for _, container := range nested.Maps(spec, "containers") {
 			notes = append(notes, setResources(container, requests, limits, "container")...)
 		}
-		for _, container := range objects(spec, "initContainers") {
+		for _, container := range nested.Maps(spec, "initContainers") {
 			notes = append(notes, setResources(container, requests, limits, "init container")...)
 		}
 		if len(notes) > 0 {
-			annotations := ensure(ensure(r.Object, "metadata"), "annotations")
+			annotations := nested.EnsureMap(r.Object, "metadata", "annotations")
 			annotations[limitRangerAnnotation] = "LimitRanger plugin set: " + strings.Join(notes, "; ")
 		}
 	}
@@ -52,21 +54,23 @@ func setResources(container, requests, limits object, kind string) (notes []stri
 	}{{"requests", "request", requests}, {"limits", "limit", limits}} {
 		var set []string
 		for name, value := range part.defaults {
-			current := child(container, "resources", part.field)
+			current := nested.Map(container, "resources", part.field)
 			if _, found := current[name]; !found {
-				ensure(ensure(container, "resources"), part.field)[name] = value
+				nested.EnsureMap(container, "resources", part.field)[name] = value
 				set = append(set, name)
 			}
 		}
 		if len(set) > 0 {
 			sort.Strings(set)
-			notes = append(notes, fmt.Sprintf("%s %s for %s %s", strings.Join(set, ", "), part.name, kind, text(container, "name")))
+			notes = append(notes, fmt.Sprintf("%s %s for %s %s", strings.Join(set, ", "), part.name, kind, nested.String(container, "name")))
 		}
 	}
 	return notes
 }
 
-func (r *Request) isBeingDeleted() bool { return child(r.Old, "metadata")["deletionTimestamp"] != nil }
+func (r *Request) isBeingDeleted() bool {
+	return nested.Map(r.Old, "metadata")["deletionTimestamp"] != nil
+}
 
 // checkLimits rejects a pod or claim outside of the namespace's LimitRanges. The error is about the first violated LimitRange.
 func (r *Request) checkLimits() error {
@@ -75,7 +79,7 @@ func (r *Request) checkLimits() error {
 	}
 	for _, limitRange := range r.list("", "limitranges", r.Namespace) {
 		var errs []error
-		for _, item := range objects(child(limitRange, "spec"), "limits") {
+		for _, item := range nested.Maps(limitRange, "spec", "limits") {
 			errs = append(errs, r.limitErrors(item)...)
 		}
 		if len(errs) > 0 {
@@ -86,15 +90,15 @@ func (r *Request) checkLimits() error {
 }
 
 func (r *Request) limitErrors(item object) (errs []error) {
-	spec := child(r.Object, "spec")
-	kind := text(item, "type")
+	spec := nested.Map(r.Object, "spec")
+	kind := nested.String(item, "type")
 	switch {
 	case kind == "PersistentVolumeClaim" && r.Resource.Resource == "persistentvolumeclaims":
-		return limitsOf(item).check(kind, quantities(child(spec, "resources"), "requests"), nil)
+		return limitsOf(item).check(kind, quantities(nested.Map(spec, "resources"), "requests"), nil)
 	case r.Resource.Resource != "pods":
 	case kind == "Container":
-		for _, container := range append(objects(spec, "containers"), objects(spec, "initContainers")...) {
-			resources := child(container, "resources")
+		for _, container := range append(nested.Maps(spec, "containers"), nested.Maps(spec, "initContainers")...) {
+			resources := nested.Map(container, "resources")
 			errs = append(errs, limitsOf(item).check(kind, quantities(resources, "requests"), quantities(resources, "limits"))...)
 		}
 	case kind == "Pod":
@@ -109,12 +113,12 @@ func podResources(spec object, field string) resourceList {
 	total := resourceList{}
 	sidecars := resourceList{}
 	inits := resourceList{}
-	for _, container := range objects(spec, "containers") {
-		total.add(quantities(child(container, "resources"), field))
+	for _, container := range nested.Maps(spec, "containers") {
+		total.add(quantities(nested.Map(container, "resources"), field))
 	}
-	for _, container := range objects(spec, "initContainers") {
-		own := quantities(child(container, "resources"), field)
-		if text(container, "restartPolicy") == "Always" {
+	for _, container := range nested.Maps(spec, "initContainers") {
+		own := quantities(nested.Map(container, "resources"), field)
+		if nested.String(container, "restartPolicy") == "Always" {
 			total.add(own)
 			sidecars.add(own)
 			inits.raise(sidecars)
@@ -124,7 +128,7 @@ func podResources(spec object, field string) resourceList {
 		inits.raise(own)
 	}
 	total.raise(inits)
-	for name, q := range quantities(child(spec, "resources"), field) {
+	for name, q := range quantities(nested.Map(spec, "resources"), field) {
 		if name == "cpu" || name == "memory" {
 			total[name] = q
 		}

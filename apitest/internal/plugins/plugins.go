@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 type object = map[string]any
@@ -34,7 +35,7 @@ func Admit(r *Request) error {
 	isCreation := r.Old == nil
 	if r.Subresource != "" {
 		if r.isOf("pods") && r.Subresource == "binding" && isCreation {
-			r.labelTopology(text(child(r.Object, "target"), "name"))
+			r.labelTopology(nested.String(r.Object, "target", "name"))
 		}
 		if r.isOf("pods") && r.Subresource == "resize" {
 			r.setLimits()
@@ -66,7 +67,7 @@ func (r *Request) admitPod() error {
 	if err := r.setRuntimeClass(); err != nil {
 		return err
 	}
-	r.labelTopology(text(child(r.Object, "spec"), "nodeName"))
+	r.labelTopology(nested.String(r.Object, "spec", "nodeName"))
 	return nil
 }
 
@@ -111,7 +112,7 @@ func (r *Request) list(group, resource, namespace string) []map[string]any {
 // find returns a stored cluster-scoped object by name, or nil.
 func (r *Request) find(group, resource, name string) object {
 	for _, obj := range r.list(group, resource, "") {
-		if text(child(obj, "metadata"), "name") == name {
+		if nested.String(obj, "metadata", "name") == name {
 			return obj
 		}
 	}

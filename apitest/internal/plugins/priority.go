@@ -1,6 +1,10 @@
 package plugins
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
+)
 
 const (
 	schedulingGroup      = "scheduling.k8s.io"
@@ -12,7 +16,7 @@ var systemPriorities = map[string]int64{"system-node-critical": 2000001000, "sys
 
 // setPriority sets the priority and preemptionPolicy of a pod from its PriorityClass, or from the default class.
 func (r *Request) setPriority() error {
-	spec := ensure(r.Object, "spec")
+	spec := nested.EnsureMap(r.Object, "spec")
 	priority, policy, err := r.priorityOf(spec)
 	if err != nil {
 		return err
@@ -21,7 +25,7 @@ func (r *Request) setPriority() error {
 		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", given, priority)
 	}
 	spec["priority"] = priority
-	if given := text(spec, "preemptionPolicy"); given != "" && given != policy {
+	if given := nested.String(spec, "preemptionPolicy"); given != "" && given != policy {
 		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", given, policy)
 	}
 	spec["preemptionPolicy"] = policy
@@ -29,21 +33,21 @@ func (r *Request) setPriority() error {
 }
 
 func (r *Request) priorityOf(spec object) (value int64, policy string, err error) {
-	name := text(spec, "priorityClassName")
+	name := nested.String(spec, "priorityClassName")
 	class := r.find(schedulingGroup, "priorityclasses", name)
 	switch {
 	case name == "":
 		if class = r.defaultPriority(); class == nil {
 			return 0, preemptLowerPriority, nil
 		}
-		spec["priorityClassName"] = text(child(class, "metadata"), "name")
+		spec["priorityClassName"] = nested.String(class, "metadata", "name")
 	case class == nil && systemPriorities[name] != 0:
 		return systemPriorities[name], preemptLowerPriority, nil
 	case class == nil:
 		return 0, "", fmt.Errorf("no PriorityClass with name %v was found", name)
 	}
-	value, _ = class["value"].(int64)
-	return value, text(class, "preemptionPolicy"), nil
+	value = nested.Int64(class, "value")
+	return value, nested.String(class, "preemptionPolicy"), nil
 }
 
 // defaultPriority returns the default class, the lowest if there are several.
@@ -52,8 +56,8 @@ func (r *Request) defaultPriority() (lowest object) {
 		if class["globalDefault"] != true {
 			continue
 		}
-		value, _ := class["value"].(int64)
-		if known, _ := lowest["value"].(int64); lowest == nil || value < known {
+		value := nested.Int64(class, "value")
+		if known := nested.Int64(lowest, "value"); lowest == nil || value < known {
 			lowest = class
 		}
 	}
@@ -65,8 +69,8 @@ func (r *Request) checkDefaultPriority() error {
 	if r.Object["globalDefault"] != true {
 		return nil
 	}
-	other := text(child(r.defaultPriority(), "metadata"), "name")
-	if other != "" && (r.Old == nil || other != text(child(r.Object, "metadata"), "name")) {
+	other := nested.String(r.defaultPriority(), "metadata", "name")
+	if other != "" && (r.Old == nil || other != nested.String(r.Object, "metadata", "name")) {
 		return fmt.Errorf("PriorityClass %v is already marked as default. Only one default can exist", other)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 const (
@@ -35,7 +37,7 @@ func (r *Request) isCounted() bool {
 		return false
 	}
 	for _, quota := range r.list("", "resourcequotas", r.Namespace) {
-		for name := range child(quota, "spec", "hard") {
+		for name := range nested.Map(quota, "spec", "hard") {
 			if r.isUsedBy(name) {
 				return true
 			}
@@ -82,13 +84,13 @@ func (r *Request) hasPodSecurity() bool {
 	default:
 		return false
 	}
-	labels := child(r.find("", "namespaces", r.Namespace), "metadata", "labels")
+	labels := nested.Map(r.find("", "namespaces", r.Namespace), "metadata", "labels")
 	modes := []string{"warn", "audit"}
 	if r.isOf("pods") {
 		modes = append(modes, "enforce")
 	}
 	for _, mode := range modes {
-		if level := text(labels, podSecurityPrefix+mode); level != "" && level != "privileged" {
+		if level := nested.String(labels, podSecurityPrefix+mode); level != "" && level != "privileged" {
 			return true
 		}
 	}
@@ -100,6 +102,6 @@ func (r *Request) hasPodSecurity() bool {
 func (r *Request) hasServiceAccounts() bool {
 	return r.isOf("pods") && r.Old == nil && r.Subresource == "" &&
 		slices.ContainsFunc(r.list("", "serviceaccounts", r.Namespace), func(account map[string]any) bool {
-			return text(child(account, "metadata"), "name") == "default"
+			return nested.String(account, "metadata", "name") == "default"
 		})
 }

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // Pod is the pod of a request.
@@ -143,11 +145,8 @@ func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
 }
 
 func containerNames(pod map[string]any, field string) []string {
-	spec, _ := pod["spec"].(map[string]any)
-	containers, _ := spec[field].([]any)
 	var names []string
-	for _, one := range containers {
-		container, _ := one.(map[string]any)
+	for _, container := range nested.Maps(pod, "spec", field) {
 		if name, isText := container["name"].(string); isText {
 			names = append(names, name)
 		}

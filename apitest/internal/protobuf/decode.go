@@ -15,6 +15,7 @@ import (
 	"math"
 
 	"github.com/anykind/anykind/apitest/internal/limits"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -207,10 +208,10 @@ func (d *decoder) set(obj map[string]any, f messageField, value field) error {
 		if err != nil {
 			return err
 		}
-		list, _ := obj[f.name].([]any)
+		list := nested.Slice(obj, f.name)
 		obj[f.name] = append(list, item)
 	case '{':
-		entries, _ := obj[f.name].(map[string]any)
+		entries := nested.Map(obj, f.name)
 		if entries == nil {
 			if err := d.charge(emptyMap); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -20,7 +21,7 @@ type boundObject struct {
 
 // checkBoundObject rejects a TokenRequest for a service account if its bound object does not exist, like the API server.
 func (c *call) checkBoundObject(account, request map[string]any) error {
-	spec, _ := request["spec"].(map[string]any)
+	spec := nested.Map(request, "spec")
 	content, isMap := spec["boundObjectRef"].(map[string]any)
 	if !isMap {
 		return nil
@@ -43,10 +44,10 @@ func (c *call) checkBoundObject(account, request map[string]any) error {
 		return errNotFound(schema.GroupResource{Resource: plural}, bound.Name)
 	}
 	accountName := nameOf(account)
-	if podSpec, _ := obj["spec"].(map[string]any); kind.Kind == "Pod" && podSpec["serviceAccountName"] != accountName {
+	if podSpec := nested.Map(obj, "spec"); kind.Kind == "Pod" && podSpec["serviceAccountName"] != accountName {
 		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", accountName))
 	}
-	metadata, _ := obj["metadata"].(map[string]any)
+	metadata := nested.Map(obj, "metadata")
 	if bound.UID != "" && metadata["uid"] != bound.UID {
 		return apierrors.NewConflict(schema.GroupResource{Resource: kind.Kind}, bound.Name, fmt.Errorf(
 			"the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", bound.UID))
@@ -55,7 +56,6 @@ func (c *call) checkBoundObject(account, request map[string]any) error {
 }
 
 func nameOf(obj map[string]any) string {
-	metadata, _ := obj["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
+	name := nested.String(obj, "metadata", "name")
 	return name
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // checkConversion rejects requests for a version converted by a webhook, with the error of an API server that cannot call it.
 // Returning unconverted objects would hide the missing conversion.
 func (c *call) checkConversion() error {
-	strategy, _, _ := unstructured.NestedString(c.resource.Definition, "spec", "conversion", "strategy")
+	strategy := nested.String(c.resource.Definition, "spec", "conversion", "strategy")
 	if strategy != "Webhook" || c.resource.Version == c.resource.StorageVersion {
 		return nil
 	}

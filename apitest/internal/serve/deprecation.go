@@ -2,22 +2,21 @@ package serve
 
 import (
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // warnOfDeprecation adds the warning for a deprecated version: its deprecationWarning, or a default text with the newest served
 // version that is newer and not deprecated.
 func (c *call) warnOfDeprecation() {
-	spec, _ := c.resource.Definition["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
 	isDeprecated := false
 	text := ""
 	better := ""
-	for _, v := range versions {
-		one, _ := v.(map[string]any)
-		name, _ := one["name"].(string)
+	for _, one := range nested.Maps(c.resource.Definition, "spec", "versions") {
+		name := nested.String(one, "name")
 		if name == c.resource.Version {
 			isDeprecated = one["deprecated"] == true
-			text, _ = one["deprecationWarning"].(string)
+			text = nested.String(one, "deprecationWarning")
 			continue
 		}
 		isNewer := version.CompareKubeAwareVersionStrings(name, c.resource.Version) > 0

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -173,10 +174,10 @@ func (c *call) selectPage(stored []store.Object, opts *listOptions, token *conti
 
 // listKey returns the part of an object's key for the continue token.
 func (c *call) listKey(obj store.Object) string {
-	metadata, _ := obj["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
+	metadata := nested.Map(obj, "metadata")
+	name := nested.String(metadata, "name")
 	if c.resource.Namespaced && c.info.Namespace == "" {
-		namespace, _ := metadata["namespace"].(string)
+		namespace := nested.String(metadata, "namespace")
 		return namespace + "/" + name
 	}
 	return name

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // listOptions are the validated parameters of a list, watch or deletecollection.
@@ -88,11 +89,11 @@ func (s *selector) fieldsOf(obj map[string]any) fields.Set {
 	if s.resource.Definition == nil {
 		return builtin.SelectableFields(s.resource.GroupResource(), obj)
 	}
-	metadata, _ := obj["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
+	metadata := nested.Map(obj, "metadata")
+	name := nested.String(metadata, "name")
 	set := fields.Set{"metadata.name": name}
 	if s.resource.Namespaced {
-		set["metadata.namespace"], _ = metadata["namespace"].(string)
+		set["metadata.namespace"] = nested.String(metadata, "namespace")
 	}
 	for _, path := range s.resource.SelectableFields {
 		set[path] = fieldText(obj, strings.Split(path, "."))
@@ -102,23 +103,11 @@ func (s *selector) fieldsOf(obj map[string]any) fields.Set {
 
 // fieldText returns a field as text for comparison, "" if it is missing.
 func fieldText(obj map[string]any, path []string) string {
-	var value any = obj
-	for _, name := range path {
-		parent, _ := value.(map[string]any)
-		value = parent[name]
-	}
+	value := nested.Get[any](obj, path...)
 	if value == nil {
 		return ""
 	}
 	return fmt.Sprint(value)
 }
 
-func labelsOf(obj map[string]any) labels.Set {
-	metadata, _ := obj["metadata"].(map[string]any)
-	values, _ := metadata["labels"].(map[string]any)
-	set := make(labels.Set, len(values))
-	for name, value := range values {
-		set[name], _ = value.(string)
-	}
-	return set
-}
+func labelsOf(obj map[string]any) labels.Set { return nested.StringMap(obj, "metadata", "labels") }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -248,7 +249,7 @@ func (s *watchStream) visible(event store.Event) (watch.EventType, map[string]an
 
 func withRevision(obj map[string]any, revision int64) map[string]any {
 	obj = maps.Clone(obj)
-	metadata, _ := obj["metadata"].(map[string]any)
+	metadata := nested.Map(obj, "metadata")
 	metadata = maps.Clone(metadata)
 	metadata["resourceVersion"] = strconv.FormatInt(revision, 10)
 	obj["metadata"] = metadata

@@ -19,6 +19,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // Object is the decoded JSON of an object.
@@ -376,14 +378,13 @@ func path(key Key) string {
 
 // Version returns an object's resourceVersion.
 func Version(obj Object) string {
-	metadata, _ := obj["metadata"].(map[string]any)
-	version, _ := metadata["resourceVersion"].(string)
+	version := nested.String(obj, "metadata", "resourceVersion")
 	return version
 }
 
 func withVersion(obj Object, revision int64) Object {
 	obj = maps.Clone(obj)
-	metadata, _ := obj["metadata"].(map[string]any)
+	metadata := nested.Map(obj, "metadata")
 	metadata = maps.Clone(metadata)
 	if metadata == nil {
 		metadata = map[string]any{}

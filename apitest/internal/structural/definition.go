@@ -9,31 +9,33 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // ValidateDefinition returns the API server's validation errors of a decoded and defaulted CustomResourceDefinition. CEL rules
 // are validated by RuleCompiler.ValidateDefinition. old is nil for a creation.
 func ValidateDefinition(definition, old map[string]any) field.ErrorList {
-	spec := object(definition, "spec")
+	spec := nested.Map(definition, "spec")
 	at := field.NewPath("spec")
 	var errs field.ErrorList
-	if required := text(object(spec, "names"), "plural") + "." + text(spec, "group"); text(object(definition, "metadata"), "name") != required {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), text(object(definition, "metadata"), "name"),
+	if required := nested.String(spec, "names", "plural") + "." + nested.String(spec, "group"); nested.String(definition, "metadata", "name") != required {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), nested.String(definition, "metadata", "name"),
 			`must be spec.names.plural+"."+spec.group`))
 	}
 	errs = append(errs, validateGroup(spec, at)...)
 	errs = append(errs, validateVersions(spec, at)...)
-	errs = append(errs, validateNames(object(spec, "names"), at.Child("names"))...)
-	errs = append(errs, validateConversion(object(spec, "conversion"), at.Child("conversion"))...)
+	errs = append(errs, validateNames(nested.Map(spec, "names"), at.Child("names"))...)
+	errs = append(errs, validateConversion(nested.Map(spec, "conversion"), at.Child("conversion"))...)
 	if old != nil {
-		errs = append(errs, validateNamesUpdate(spec, object(old, "spec"), established(old), at)...)
+		errs = append(errs, validateNamesUpdate(spec, nested.Map(old, "spec"), established(old), at)...)
 	}
 	return errs
 }
 
 func validateGroup(spec map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	group := text(spec, "group")
+	group := nested.String(spec, "group")
 	if group == "" {
 		errs = append(errs, field.Required(at.Child("group"), ""))
 	} else if messages := validation.IsDNS1123Subdomain(group); len(messages) > 0 {
@@ -41,15 +43,15 @@ func validateGroup(spec map[string]any, at *field.Path) field.ErrorList {
 	} else if !strings.Contains(group, ".") {
 		errs = append(errs, field.Invalid(at.Child("group"), group, "should be a domain with at least one dot"))
 	}
-	switch scope := text(spec, "scope"); scope {
+	switch scope := nested.String(spec, "scope"); scope {
 	case "Cluster", "Namespaced":
 	case "":
 		errs = append(errs, field.Required(at.Child("scope"), ""))
 	default:
 		errs = append(errs, field.NotSupported(at.Child("scope"), scope, []string{"Cluster", "Namespaced"}))
 	}
-	if truth(spec, "preserveUnknownFields") {
-		for _, version := range array(spec, "versions") {
+	if nested.Bool(spec, "preserveUnknownFields") {
+		for _, version := range nested.Slice(spec, "versions") {
 			if version, _ := version.(map[string]any); hasDefault(version["schema"]) {
 				errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema"))
 				break
@@ -87,12 +89,12 @@ func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
 	stored := 0
 	seen := map[string]bool{}
 	unique := true
-	versions := array(spec, "versions")
+	versions := nested.Slice(spec, "versions")
 	for i, version := range versions {
 		version, _ := version.(map[string]any)
 		at := at.Child("versions").Index(i)
-		name := text(version, "name")
-		if truth(version, "storage") {
+		name := nested.String(version, "name")
+		if nested.Bool(version, "storage") {
 			stored++
 		}
 		unique = unique && !seen[name]
@@ -103,10 +105,10 @@ func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
 				errs = append(errs, field.Invalid(field.NewPath("spec", "version"), name, strings.Join(messages, ",")))
 			}
 		}
-		if !truth(version, "deprecated") && version["deprecationWarning"] != nil {
+		if !nested.Bool(version, "deprecated") && version["deprecationWarning"] != nil {
 			errs = append(errs, field.Invalid(at.Child("deprecationWarning"), version["deprecationWarning"], "can only be set for deprecated versions"))
 		}
-		if object(object(version, "schema"), "openAPIV3Schema") == nil {
+		if nested.Map(version, "schema", "openAPIV3Schema") == nil {
 			errs = append(errs, field.Required(at.Child("schema", "openAPIV3Schema"), ""))
 		}
 	}
@@ -129,7 +131,7 @@ func validateParts(versions []any, at *field.Path) field.ErrorList {
 	anyStatus := false
 	for _, version := range versions {
 		version, _ := version.(map[string]any)
-		anyStatus = anyStatus || object(version, "subresources")["status"] != nil
+		anyStatus = anyStatus || nested.Map(version, "subresources")["status"] != nil
 	}
 	for _, part := range []struct{ name, common string }{
 		{"schema", "validation"}, {"subresources", "subresources"}, {"additionalPrinterColumns", "additionalPrinterColumns"}, {"selectableFields", "selectableFields"},
@@ -138,7 +140,7 @@ func validateParts(versions []any, at *field.Path) field.ErrorList {
 		for i, version := range versions {
 			version, _ := version.(map[string]any)
 			at := at.Child("versions").Index(i).Child(part.name)
-			status := object(version, "subresources")["status"] != nil
+			status := nested.Map(version, "subresources")["status"] != nil
 			if common {
 				at = field.NewPath("spec", part.common)
 				status = anyStatus
@@ -163,7 +165,7 @@ func isCommon(versions []any, part string) bool {
 
 func validatePart(part string, version map[string]any, status bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	schema := object(object(version, "schema"), "openAPIV3Schema")
+	schema := nested.Map(version, "schema", "openAPIV3Schema")
 	switch {
 	case part == "schema" && schema != nil:
 		if at = at.Child("openAPIV3Schema"); status {
@@ -171,21 +173,21 @@ func validatePart(part string, version map[string]any, status bool, at *field.Pa
 		}
 		return append(errs, ValidateSchema(schema, at)...)
 	case part == "subresources":
-		return validateScale(object(object(version, "subresources"), "scale"), at)
+		return validateScale(nested.Map(version, "subresources", "scale"), at)
 	case part == "additionalPrinterColumns":
-		for i, column := range array(version, part) {
+		for i, column := range nested.Slice(version, part) {
 			column, _ := column.(map[string]any)
 			errs = append(errs, validateColumn(column, at.Index(i))...)
 		}
 	case part == "selectableFields":
-		return validateSelectable(array(version, part), newNode(schema), at)
+		return validateSelectable(nested.Slice(version, part), newNode(schema), at)
 	}
 	return errs
 }
 
 // validateRoot checks the root of a schema for fields forbidden with a status subresource.
 func validateRoot(schema map[string]any, at *field.Path) field.ErrorList {
-	if typ := text(schema, "type"); typ != "object" {
+	if typ := nested.String(schema, "type"); typ != "object" {
 		return field.ErrorList{field.Invalid(at.Child("type"), typ, `only "object" is allowed as the type at the root of the schema if the status subresource is enabled`)}
 	}
 	for _, name := range []string{"allOf", "anyOf", "oneOf", "not", "enum", "default", "nullable", "additionalProperties",
@@ -208,7 +210,7 @@ func validateScale(scale map[string]any, at *field.Path) field.ErrorList {
 		{"specReplicasPath", ".spec.", "should be a json path under .spec"},
 		{"statusReplicasPath", ".status.", "should be a json path under .status"},
 	} {
-		value := text(scale, one.name)
+		value := nested.String(scale, one.name)
 		at := at.Child("scale." + one.name)
 		switch {
 		case value == "":
@@ -219,7 +221,7 @@ func validateScale(scale map[string]any, at *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at, value, one.detail))
 		}
 	}
-	if value, at := text(scale, "labelSelectorPath"), at.Child("scale.labelSelectorPath"); value != "" {
+	if value, at := nested.String(scale, "labelSelectorPath"), at.Child("scale.labelSelectorPath"); value != "" {
 		if value[0] != '.' {
 			errs = append(errs, field.Invalid(at, value, "must be a simple json path starting with ."))
 		} else if !strings.HasPrefix(value, ".spec.") && !strings.HasPrefix(value, ".status.") {
@@ -232,19 +234,19 @@ func validateScale(scale map[string]any, at *field.Path) field.ErrorList {
 func validateColumn(column map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	const types, formats = "boolean,date,integer,number,string", "byte,date,date-time,double,float,int32,int64,password"
-	if text(column, "name") == "" {
+	if nested.String(column, "name") == "" {
 		errs = append(errs, field.Required(at.Child("name"), ""))
 	}
-	switch typ := text(column, "type"); {
+	switch typ := nested.String(column, "type"); {
 	case typ == "":
 		errs = append(errs, field.Required(at.Child("type"), "must be one of "+types))
 	case !slices.Contains(strings.Split(types, ","), typ):
 		errs = append(errs, field.Invalid(at.Child("type"), typ, "must be one of "+types))
 	}
-	if format := text(column, "format"); format != "" && !slices.Contains(strings.Split(formats, ","), format) {
+	if format := nested.String(column, "format"); format != "" && !slices.Contains(strings.Split(formats, ","), format) {
 		errs = append(errs, field.Invalid(at.Child("format"), format, "must be one of "+formats))
 	}
-	switch path := text(column, "jsonPath"); {
+	switch path := nested.String(column, "jsonPath"); {
 	case path == "":
 		errs = append(errs, field.Required(at.Child("JSONPath"), ""))
 	case path[0] != '.':
@@ -261,7 +263,7 @@ func validateSelectable(selectable []any, root *node, at *field.Path) field.Erro
 	seen := map[string]bool{}
 	for i, one := range selectable {
 		one, _ := one.(map[string]any)
-		path := text(one, "jsonPath")
+		path := nested.String(one, "jsonPath")
 		at := at.Index(i).Child("jsonPath")
 		if path == "" {
 			errs = append(errs, field.Required(at, ""))
@@ -298,7 +300,7 @@ func validateSelectable(selectable []any, root *node, at *field.Path) field.Erro
 func validateNames(names map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range []string{"plural", "singular", "kind", "listKind"} {
-		value := text(names, name)
+		value := nested.String(names, name)
 		label := value
 		prefix := ""
 		if name == "kind" || name == "listKind" {
@@ -311,11 +313,11 @@ func validateNames(names map[string]any, at *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child(name), value, prefix+strings.Join(messages, ",")))
 		}
 	}
-	if kind := text(names, "kind"); kind != "" && kind == text(names, "listKind") {
+	if kind := nested.String(names, "kind"); kind != "" && kind == nested.String(names, "listKind") {
 		errs = append(errs, field.Invalid(at.Child("listKind"), kind, "kind and listKind may not be the same"))
 	}
 	for _, list := range []string{"shortNames", "categories"} {
-		for i, name := range array(names, list) {
+		for i, name := range nested.Slice(names, list) {
 			name, _ := name.(string)
 			if messages := validation.IsDNS1035Label(name); len(messages) > 0 {
 				errs = append(errs, field.Invalid(at.Child(list).Index(i), name, strings.Join(messages, ",")))
@@ -327,10 +329,10 @@ func validateNames(names map[string]any, at *field.Path) field.ErrorList {
 
 func validateConversion(conversion map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	webhook := object(conversion, "webhook")
-	config := object(webhook, "clientConfig")
-	versions := array(webhook, "conversionReviewVersions")
-	switch strategy := text(conversion, "strategy"); strategy {
+	webhook := nested.Map(conversion, "webhook")
+	config := nested.Map(webhook, "clientConfig")
+	versions := nested.Slice(webhook, "conversionReviewVersions")
+	switch strategy := nested.String(conversion, "strategy"); strategy {
 	case "None":
 		if config != nil {
 			errs = append(errs, field.Forbidden(at.Child("webhookClientConfig"), "should not be set when strategy is not set to Webhook"))
@@ -356,18 +358,13 @@ func validateConversion(conversion map[string]any, at *field.Path) field.ErrorLi
 }
 
 func established(definition map[string]any) bool {
-	for _, condition := range array(object(definition, "status"), "conditions") {
-		if condition, _ := condition.(map[string]any); text(condition, "type") == "Established" {
-			return text(condition, "status") == "True"
-		}
-	}
-	return false
+	return nested.HasCondition(definition, "Established")
 }
 
 func validateNamesUpdate(spec, old map[string]any, established bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	names := object(spec, "names")
-	oldNames := object(old, "names")
+	names := nested.Map(spec, "names")
+	oldNames := nested.Map(old, "names")
 	if established {
 		errs = append(errs, apivalidation.ValidateImmutableField(spec["scope"], old["scope"], at.Child("scope"))...)
 		errs = append(errs, apivalidation.ValidateImmutableField(names["kind"], oldNames["kind"], at.Child("names", "kind"))...)

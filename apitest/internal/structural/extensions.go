@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // extensionErrors checks the x-kubernetes- extensions of one level of a schema.
 func extensionErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	typ := text(schema, "type")
+	typ := nested.String(schema, "type")
 	if preserve, ok := schema["x-kubernetes-preserve-unknown-fields"].(bool); ok && !preserve {
 		errs = append(errs, field.Invalid(at.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
 	}
@@ -40,17 +42,17 @@ func extensionErrors(schema map[string]any, at *field.Path) field.ErrorList {
 // listErrors checks the requirements of lists of type set and map.
 func listErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	listType := text(schema, "x-kubernetes-list-type")
-	keys := array(schema, "x-kubernetes-list-map-keys")
-	items := object(schema, "items")
-	if listType == "set" && text(schema, "type") == "array" {
-		switch text(items, "type") {
+	listType := nested.String(schema, "x-kubernetes-list-type")
+	keys := nested.Slice(schema, "x-kubernetes-list-map-keys")
+	items := nested.Map(schema, "items")
+	if listType == "set" && nested.String(schema, "type") == "array" {
+		switch nested.String(items, "type") {
 		case "array":
-			if inner := text(items, "x-kubernetes-list-type"); inner != "" && inner != "atomic" {
+			if inner := nested.String(items, "x-kubernetes-list-type"); inner != "" && inner != "atomic" {
 				errs = append(errs, field.Invalid(at.Child("items", "x-kubernetes-list-type"), inner, "must be atomic as item of a list with x-kubernetes-list-type=set"))
 			}
 		case "object":
-			if text(items, "x-kubernetes-map-type") != "atomic" {
+			if nested.String(items, "x-kubernetes-map-type") != "atomic" {
 				errs = append(errs, field.Invalid(at.Child("items", "x-kubernetes-map-type"), nil, "must be atomic as item of a list with x-kubernetes-list-type=set"))
 			}
 		}
@@ -65,7 +67,7 @@ func listErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	if listType == "map" {
 		errs = append(errs, mapListErrors(keys, items, at)...)
 	}
-	if (listType == "map" || listType == "set") && truth(items, "nullable") {
+	if (listType == "map" || listType == "set") && nested.Bool(items, "nullable") {
 		errs = append(errs, field.Forbidden(at.Child("items", "nullable"), "cannot be nullable when x-kubernetes-list-type is "+listType))
 	}
 	return errs
@@ -80,19 +82,19 @@ func mapListErrors(keys []any, items map[string]any, at *field.Path) field.Error
 	if items == nil {
 		return append(errs, field.Required(at.Child("items"), "must have a schema if x-kubernetes-list-type is map"))
 	}
-	if typ := text(items, "type"); typ != "object" {
+	if typ := nested.String(items, "type"); typ != "object" {
 		return append(errs, field.Invalid(at.Child("items", "type"), typ, "must be object if parent array's x-kubernetes-list-type is map"))
 	}
 	seen := map[any]bool{}
 	for _, key := range keys {
 		name, _ := key.(string)
-		property, ok := object(items, "properties")[name].(map[string]any)
+		property, ok := nested.Map(items, "properties")[name].(map[string]any)
 		inProperty := at.Child("items", "properties").Key(name)
-		switch typ := text(property, "type"); {
+		switch typ := nested.String(property, "type"); {
 		case !ok:
 			errs = append(errs, field.Invalid(inKeys, keys, "entries must all be names of item properties"))
 		case typ == "array" || typ == "object":
-			errs = append(errs, field.Invalid(inProperty.Child("type"), text(items, "type"), "must be a scalar type if parent array's x-kubernetes-list-type is map"))
+			errs = append(errs, field.Invalid(inProperty.Child("type"), nested.String(items, "type"), "must be a scalar type if parent array's x-kubernetes-list-type is map"))
 		}
 		if seen[key] {
 			errs = append(errs, field.Invalid(inKeys, keys, "must not contain duplicate entries"))
@@ -101,10 +103,10 @@ func mapListErrors(keys []any, items map[string]any, at *field.Path) field.Error
 		if !ok {
 			continue
 		}
-		if !slices.Contains(array(items, "required"), key) && property["default"] == nil {
+		if !slices.Contains(nested.Slice(items, "required"), key) && property["default"] == nil {
 			errs = append(errs, field.Required(inProperty.Child("default"), "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"))
 		}
-		if truth(property, "nullable") {
+		if nested.Bool(property, "nullable") {
 			errs = append(errs, field.Forbidden(inProperty.Child("nullable"), "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"))
 		}
 	}
@@ -114,26 +116,26 @@ func mapListErrors(keys []any, items map[string]any, at *field.Path) field.Error
 // ruleErrors checks the form of CEL rules, not their expressions.
 func ruleErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for i, rule := range array(schema, "x-kubernetes-validations") {
+	for i, rule := range nested.Slice(schema, "x-kubernetes-validations") {
 		rule, _ := rule.(map[string]any)
 		at := at.Child("x-kubernetes-validations").Index(i)
-		expression := strings.TrimSpace(text(rule, "rule"))
-		message := strings.TrimSpace(text(rule, "message"))
+		expression := strings.TrimSpace(nested.String(rule, "rule"))
+		message := strings.TrimSpace(nested.String(rule, "message"))
 		switch {
 		case expression == "":
 			errs = append(errs, field.Required(at.Child("rule"), "rule is not specified"))
-		case text(rule, "message") != "" && message == "":
-			errs = append(errs, field.Invalid(at.Child("message"), text(rule, "message"), "must be non-empty if specified"))
+		case nested.String(rule, "message") != "" && message == "":
+			errs = append(errs, field.Invalid(at.Child("message"), nested.String(rule, "message"), "must be non-empty if specified"))
 		case strings.ContainsAny(message, "\n\r"):
-			errs = append(errs, field.Invalid(at.Child("message"), text(rule, "message"), "must not contain line breaks"))
+			errs = append(errs, field.Invalid(at.Child("message"), nested.String(rule, "message"), "must not contain line breaks"))
 		case strings.ContainsAny(expression, "\n\r") && message == "":
 			errs = append(errs, field.Required(at.Child("message"), "message must be specified if rule contains line breaks"))
 		}
-		if text(rule, "messageExpression") != "" && strings.TrimSpace(text(rule, "messageExpression")) == "" {
+		if nested.String(rule, "messageExpression") != "" && strings.TrimSpace(nested.String(rule, "messageExpression")) == "" {
 			errs = append(errs, field.Required(at.Child("messageExpression"), "messageExpression must be non-empty if specified"))
 		}
 		reasons := []string{"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}
-		if reason := text(rule, "reason"); reason != "" && !slices.Contains(reasons, reason) {
+		if reason := nested.String(rule, "reason"); reason != "" && !slices.Contains(reasons, reason) {
 			errs = append(errs, field.NotSupported(at.Child("reason"), reason, reasons))
 		}
 	}

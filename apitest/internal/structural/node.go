@@ -1,5 +1,7 @@
 package structural
 
+import "github.com/anykind/anykind/apitest/internal/nested"
+
 // node is a level of a structural schema, reduced to the fields needed for pruning, defaulting, list types and embedded
 // resources.
 type node struct {
@@ -19,21 +21,17 @@ type node struct {
 
 func newNode(schema map[string]any) *node {
 	n := &node{
-		typ:             text(schema, "type"),
-		nullable:        truth(schema, "nullable"),
-		preserveUnknown: truth(schema, "x-kubernetes-preserve-unknown-fields"),
-		embedded:        truth(schema, "x-kubernetes-embedded-resource"),
+		typ:             nested.String(schema, "type"),
+		nullable:        nested.Bool(schema, "nullable"),
+		preserveUnknown: nested.Bool(schema, "x-kubernetes-preserve-unknown-fields"),
+		embedded:        nested.Bool(schema, "x-kubernetes-embedded-resource"),
 		defaultValue:    schema["default"],
-		listType:        text(schema, "x-kubernetes-list-type"),
-		mapType:         text(schema, "x-kubernetes-map-type"),
+		listType:        nested.String(schema, "x-kubernetes-list-type"),
+		mapType:         nested.String(schema, "x-kubernetes-map-type"),
 	}
-	for _, key := range array(schema, "x-kubernetes-list-map-keys") {
-		if name, ok := key.(string); ok {
-			n.listMapKeys = append(n.listMapKeys, name)
-		}
-	}
-	n.rules = len(array(schema, "x-kubernetes-validations")) > 0
-	if properties := object(schema, "properties"); len(properties) > 0 {
+	n.listMapKeys = nested.Strings(schema, "x-kubernetes-list-map-keys")
+	n.rules = len(nested.Slice(schema, "x-kubernetes-validations")) > 0
+	if properties := nested.Map(schema, "properties"); len(properties) > 0 {
 		n.properties = make(map[string]*node, len(properties))
 		for name, property := range properties {
 			property, _ := property.(map[string]any)
@@ -47,7 +45,7 @@ func newNode(schema map[string]any) *node {
 		n.hasAdditional = true
 		n.additional = newNode(additional)
 	}
-	if items := object(schema, "items"); items != nil {
+	if items := nested.Map(schema, "items"); items != nil {
 		n.items = newNode(items)
 	}
 	return n
@@ -83,8 +81,3 @@ func (n *node) any(condition func(*node) bool) bool {
 	}
 	return false
 }
-
-func text(m map[string]any, key string) string           { s, _ := m[key].(string); return s }
-func truth(m map[string]any, key string) bool            { b, _ := m[key].(bool); return b }
-func array(m map[string]any, key string) []any           { a, _ := m[key].([]any); return a }
-func object(m map[string]any, key string) map[string]any { o, _ := m[key].(map[string]any); return o }

@@ -4,25 +4,27 @@ import (
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // toOpenAPI converts a schema for kube-openapi's validator. Formats not checked by the API server are omitted.
 func toOpenAPI(schema map[string]any) *spec.Schema {
 	out := &spec.Schema{}
-	if t := text(schema, "type"); t != "" {
+	if t := nested.String(schema, "type"); t != "" {
 		out.Type = spec.StringOrArray{t}
 	}
-	if truth(schema, "x-kubernetes-int-or-string") {
+	if nested.Bool(schema, "x-kubernetes-int-or-string") {
 		out.Type = spec.StringOrArray{"integer", "string"}
 	}
-	out.Nullable = truth(schema, "nullable")
-	out.Format = checkedFormat(text(schema, "type"), text(schema, "format"))
-	out.Pattern = text(schema, "pattern")
-	out.UniqueItems = truth(schema, "uniqueItems")
+	out.Nullable = nested.Bool(schema, "nullable")
+	out.Format = checkedFormat(nested.String(schema, "type"), nested.String(schema, "format"))
+	out.Pattern = nested.String(schema, "pattern")
+	out.UniqueItems = nested.Bool(schema, "uniqueItems")
 	out.Maximum = float(schema["maximum"])
-	out.ExclusiveMaximum = truth(schema, "exclusiveMaximum")
+	out.ExclusiveMaximum = nested.Bool(schema, "exclusiveMaximum")
 	out.Minimum = float(schema["minimum"])
-	out.ExclusiveMinimum = truth(schema, "exclusiveMinimum")
+	out.ExclusiveMinimum = nested.Bool(schema, "exclusiveMinimum")
 	out.MultipleOf = float(schema["multipleOf"])
 	out.MaxLength = integer(schema["maxLength"])
 	out.MinLength = integer(schema["minLength"])
@@ -30,28 +32,28 @@ func toOpenAPI(schema map[string]any) *spec.Schema {
 	out.MinItems = integer(schema["minItems"])
 	out.MaxProperties = integer(schema["maxProperties"])
 	out.MinProperties = integer(schema["minProperties"])
-	for _, name := range array(schema, "required") {
+	for _, name := range nested.Slice(schema, "required") {
 		if name, ok := name.(string); ok {
 			out.Required = append(out.Required, name)
 		}
 	}
-	out.Enum = array(schema, "enum")
+	out.Enum = nested.Slice(schema, "enum")
 	addSubschemas(out, schema)
 	return out
 }
 
 func addSubschemas(out *spec.Schema, schema map[string]any) {
 	for key, list := range map[string]*[]spec.Schema{"allOf": &out.AllOf, "anyOf": &out.AnyOf, "oneOf": &out.OneOf} {
-		for _, one := range array(schema, key) {
+		for _, one := range nested.Slice(schema, key) {
 			one, _ := one.(map[string]any)
 			sub := toOpenAPI(one)
 			*list = append(*list, *sub)
 		}
 	}
-	if not := object(schema, "not"); not != nil {
+	if not := nested.Map(schema, "not"); not != nil {
 		out.Not = toOpenAPI(not)
 	}
-	if items := object(schema, "items"); items != nil {
+	if items := nested.Map(schema, "items"); items != nil {
 		sub := toOpenAPI(items)
 		out.Items = &spec.SchemaOrArray{Schema: sub}
 	}
@@ -62,7 +64,7 @@ func addSubschemas(out *spec.Schema, schema map[string]any) {
 		sub := toOpenAPI(additional)
 		out.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: sub}
 	}
-	if properties := object(schema, "properties"); len(properties) > 0 {
+	if properties := nested.Map(schema, "properties"); len(properties) > 0 {
 		out.Properties = make(map[string]spec.Schema, len(properties))
 		for name, property := range properties {
 			property, _ := property.(map[string]any)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // position is the position of a schema: the root, array items, a field, or a nested value validation such as allOf. A nested
@@ -26,7 +28,7 @@ const (
 // ValidateSchema returns the violations of structural schema rules, and further errors of the API server.
 func ValidateSchema(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if truth(schema, "nullable") {
+	if nested.Bool(schema, "nullable") {
 		errs = append(errs, field.Forbidden(at.Child("nullable"), "nullable cannot be true at the root"))
 	}
 	if structural := structuralErrors(schema, atRoot, at); len(structural) > 0 {
@@ -42,16 +44,16 @@ func structuralErrors(schema map[string]any, where position, at *field.Path) fie
 		return nil
 	}
 	var errs field.ErrorList
-	typ := text(schema, "type")
-	items := object(schema, "items")
-	embedded := truth(schema, "x-kubernetes-embedded-resource")
-	preserve := truth(schema, "x-kubernetes-preserve-unknown-fields")
-	intOrString := truth(schema, "x-kubernetes-int-or-string")
+	typ := nested.String(schema, "type")
+	items := nested.Map(schema, "items")
+	embedded := nested.Bool(schema, "x-kubernetes-embedded-resource")
+	preserve := nested.Bool(schema, "x-kubernetes-preserve-unknown-fields")
+	intOrString := nested.Bool(schema, "x-kubernetes-int-or-string")
 	if typ == "array" && items == nil {
 		errs = append(errs, field.Required(at.Child("items"), "must be specified"))
 	}
 	errs = append(errs, structuralErrors(items, atItems, at.Child("items"))...)
-	properties := object(schema, "properties")
+	properties := nested.Map(schema, "properties")
 	for name, property := range properties {
 		property, _ := property.(map[string]any)
 		errs = append(errs, structuralErrors(property, atField, at.Child("properties").Key(name))...)
@@ -60,7 +62,7 @@ func structuralErrors(schema map[string]any, where position, at *field.Path) fie
 		if where == atRoot {
 			errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "must not be used at the root"))
 		}
-		errs = append(errs, structuralErrors(object(schema, "additionalProperties"), atField, at.Child("additionalProperties"))...)
+		errs = append(errs, structuralErrors(nested.Map(schema, "additionalProperties"), atField, at.Child("additionalProperties"))...)
 		if embedded {
 			errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"))
 		}
@@ -71,7 +73,7 @@ func structuralErrors(schema map[string]any, where position, at *field.Path) fie
 	if intOrString && embedded {
 		errs = append(errs, field.Invalid(at.Child("x-kubernetes-embedded-resource"), true, "must be false if x-kubernetes-int-or-string is true"))
 	}
-	errs = append(errs, valueErrors(schema, at, isIntOrString(array(schema, "anyOf")), firstIsIntOrString(schema))...)
+	errs = append(errs, valueErrors(schema, at, isIntOrString(nested.Slice(schema, "anyOf")), firstIsIntOrString(schema))...)
 	errs = append(errs, typeErrors(typ, where, embedded, intOrString || preserve, at)...)
 	if where == atRoot || embedded {
 		errs = append(errs, metaErrors(properties, where, at.Child("properties"))...)
@@ -107,22 +109,22 @@ func typeErrors(typ string, where position, embedded, untyped bool, at *field.Pa
 func metaErrors(properties map[string]any, where position, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range []string{"kind", "apiVersion"} {
-		if property := object(properties, name); property != nil && text(property, "type") != "string" {
-			errs = append(errs, field.Invalid(at.Key(name).Child("type"), text(property, "type"), "must be string"))
+		if property := nested.Map(properties, name); property != nil && nested.String(property, "type") != "string" {
+			errs = append(errs, field.Invalid(at.Key(name).Child("type"), nested.String(property, "type"), "must be string"))
 		}
 	}
-	metadata := object(properties, "metadata")
+	metadata := nested.Map(properties, "metadata")
 	if metadata == nil {
 		return errs
 	}
-	if text(metadata, "type") != "object" {
-		errs = append(errs, field.Invalid(at.Key("metadata").Child("type"), text(metadata, "type"), "must be object"))
+	if nested.String(metadata, "type") != "object" {
+		errs = append(errs, field.Invalid(at.Key("metadata").Child("type"), nested.String(metadata, "type"), "must be object"))
 	}
 	if where != atRoot {
 		return errs
 	}
 	for name := range metadata {
-		inner := object(metadata, "properties")
+		inner := nested.Map(metadata, "properties")
 		allowed := slices.Contains([]string{"type", "description", "title", "default", "nullable"}, name)
 		_, hasName := inner["name"]
 		_, hasGenerateName := inner["generateName"]
@@ -142,12 +144,12 @@ func isIntOrString(anyOf []any) bool {
 }
 
 func firstIsIntOrString(schema map[string]any) bool {
-	all := array(schema, "allOf")
+	all := nested.Slice(schema, "allOf")
 	if len(all) == 0 {
 		return false
 	}
 	first, _ := all[0].(map[string]any)
-	return isIntOrString(array(first, "anyOf"))
+	return isIntOrString(nested.Slice(first, "anyOf"))
 }
 
 // valueErrors checks the value validations of a schema. Nested validations must not define structure.
@@ -157,13 +159,13 @@ func valueErrors(schema map[string]any, at *field.Path, skipAnyOf, skipFirstOfAl
 		if key == "anyOf" && skipAnyOf {
 			continue
 		}
-		for i, nested := range array(schema, key) {
-			nested, _ := nested.(map[string]any)
-			errs = append(errs, nestedErrors(nested, at.Child(key).Index(i), key == "allOf" && i == 0 && skipFirstOfAll)...)
+		for i, inner := range nested.Slice(schema, key) {
+			inner, _ := inner.(map[string]any)
+			errs = append(errs, nestedErrors(inner, at.Child(key).Index(i), key == "allOf" && i == 0 && skipFirstOfAll)...)
 		}
 	}
-	errs = append(errs, nestedErrors(object(schema, "not"), at.Child("not"), false)...)
-	if pattern := text(schema, "pattern"); pattern != "" {
+	errs = append(errs, nestedErrors(nested.Map(schema, "not"), at.Child("not"), false)...)
+	if pattern := nested.String(schema, "pattern"); pattern != "" {
 		if _, err := regexp.Compile(pattern); err != nil {
 			errs = append(errs, field.Invalid(at.Child("pattern"), pattern, fmt.Sprintf("must be a valid regular expression, but isn't: %v", err)))
 		}
@@ -171,13 +173,13 @@ func valueErrors(schema map[string]any, at *field.Path, skipAnyOf, skipFirstOfAl
 	return errs
 }
 
-func nestedErrors(nested map[string]any, at *field.Path, skipAnyOf bool) field.ErrorList {
-	if nested == nil {
+func nestedErrors(schema map[string]any, at *field.Path, skipAnyOf bool) field.ErrorList {
+	if schema == nil {
 		return nil
 	}
-	errs := valueErrors(nested, at, skipAnyOf, false)
-	errs = append(errs, nestedErrors(object(nested, "items"), at.Child("items"), false)...)
-	for name, property := range object(nested, "properties") {
+	errs := valueErrors(schema, at, skipAnyOf, false)
+	errs = append(errs, nestedErrors(nested.Map(schema, "items"), at.Child("items"), false)...)
+	for name, property := range nested.Map(schema, "properties") {
 		property, _ := property.(map[string]any)
 		errs = append(errs, nestedErrors(property, at.Child("properties").Key(name), false)...)
 		if name == "metadata" {
@@ -192,7 +194,7 @@ func nestedErrors(nested map[string]any, at *field.Path, skipAnyOf bool) field.E
 		{"x-kubernetes-list-map-keys", "must be empty to be structural"}, {"x-kubernetes-list-type", "must be undefined to be structural"},
 		{"x-kubernetes-map-type", "must be undefined to be structural"}, {"x-kubernetes-validations", "must be empty to be structural"},
 	} {
-		if value := nested[forbidden.name]; value != nil && value != false && value != "" {
+		if value := schema[forbidden.name]; value != nil && value != false && value != "" {
 			errs = append(errs, field.Forbidden(at.Child(forbidden.name), forbidden.detail))
 		}
 	}
@@ -203,11 +205,11 @@ func nestedErrors(nested map[string]any, at *field.Path, skipAnyOf bool) field.E
 func completenessErrors(structure, values map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range []string{"anyOf", "allOf", "oneOf", "not"} {
-		nested := array(values, key)
-		if not := object(values, key); not != nil {
-			nested = []any{not}
+		all := nested.Slice(values, key)
+		if not := nested.Map(values, key); not != nil {
+			all = []any{not}
 		}
-		for i, one := range nested {
+		for i, one := range all {
 			one, _ := one.(map[string]any)
 			here := at.Child(key)
 			if key != "not" {
@@ -219,18 +221,18 @@ func completenessErrors(structure, values map[string]any, at *field.Path) field.
 	return errs
 }
 
-func missingStructure(structure, nested map[string]any, at, here *field.Path) field.ErrorList {
+func missingStructure(structure, values map[string]any, at, here *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if items := object(nested, "items"); items != nil {
-		if object(structure, "items") == nil {
+	if items := nested.Map(values, "items"); items != nil {
+		if nested.Map(structure, "items") == nil {
 			errs = append(errs, field.Required(at.Child("items"), fmt.Sprintf("because it is defined in %s", here.Child("items"))))
 		} else {
-			errs = append(errs, missingStructure(object(structure, "items"), items, at.Child("items"), here.Child("items"))...)
+			errs = append(errs, missingStructure(nested.Map(structure, "items"), items, at.Child("items"), here.Child("items"))...)
 		}
 	}
-	for name, property := range object(nested, "properties") {
+	for name, property := range nested.Map(values, "properties") {
 		property, _ := property.(map[string]any)
-		defined := object(object(structure, "properties"), name)
+		defined := nested.Map(structure, "properties", name)
 		if defined == nil {
 			errs = append(errs, field.Required(at.Child("properties").Key(name), fmt.Sprintf("because it is defined in %s", here.Child("properties").Key(name))))
 			continue
@@ -238,7 +240,7 @@ func missingStructure(structure, nested map[string]any, at, here *field.Path) fi
 		errs = append(errs, missingStructure(defined, property, at.Child("properties").Key(name), here.Child("properties").Key(name))...)
 	}
 	for _, key := range []string{"anyOf", "allOf", "oneOf"} {
-		for i, one := range array(nested, key) {
+		for i, one := range nested.Slice(values, key) {
 			one, _ := one.(map[string]any)
 			errs = append(errs, missingStructure(structure, one, at, here.Child(key).Index(i))...)
 		}
@@ -270,10 +272,10 @@ func defaultErrors(schema map[string]any, at *field.Path, isRoot, insideMeta boo
 			}
 		}
 	}
-	errs = append(errs, defaultErrors(object(schema, "items"), at.Child("items"), false, insideMeta)...)
-	for name, property := range object(schema, "properties") {
+	errs = append(errs, defaultErrors(nested.Map(schema, "items"), at.Child("items"), false, insideMeta)...)
+	for name, property := range nested.Map(schema, "properties") {
 		property, _ := property.(map[string]any)
-		inside := insideMeta || (isRoot || truth(schema, "x-kubernetes-embedded-resource")) && isMetaField(name)
+		inside := insideMeta || (isRoot || nested.Bool(schema, "x-kubernetes-embedded-resource")) && isMetaField(name)
 		errs = append(errs, defaultErrors(property, at.Child("properties").Key(name), false, inside)...)
 	}
 	return errs
@@ -287,7 +289,7 @@ func standardErrors(schema map[string]any, at *field.Path, noDefaults string, ro
 	}
 	var errs field.ErrorList
 	types := []string{"array", "boolean", "integer", "number", "object", "string"}
-	if typ := text(schema, "type"); typ != "" && !slices.Contains(types, typ) {
+	if typ := nested.String(schema, "type"); typ != "" && !slices.Contains(types, typ) {
 		errs = append(errs, field.NotSupported(at.Child("type"), typ, types))
 	}
 	if schema["default"] != nil && noDefaults != "" {
@@ -298,10 +300,10 @@ func standardErrors(schema map[string]any, at *field.Path, noDefaults string, ro
 			errs = append(errs, field.Forbidden(at.Child(name), name+" is not supported"))
 		}
 	}
-	if text(schema, "type") == "null" {
+	if nested.String(schema, "type") == "null" {
 		errs = append(errs, field.Forbidden(at.Child("type"), "type cannot be set to null, use nullable as an alternative"))
 	}
-	if truth(schema, "uniqueItems") {
+	if nested.Bool(schema, "uniqueItems") {
 		errs = append(errs, field.Forbidden(at.Child("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"))
 	}
 	errs = append(errs, extensionErrors(schema, at)...)
@@ -311,12 +313,12 @@ func standardErrors(schema map[string]any, at *field.Path, noDefaults string, ro
 
 func standardErrorsBelow(schema map[string]any, at *field.Path, noDefaults string, root bool) field.ErrorList {
 	var errs field.ErrorList
-	properties := object(schema, "properties")
+	properties := nested.Map(schema, "properties")
 	if additional := schema["additionalProperties"]; additional != nil {
 		if len(properties) > 0 && additional != true {
 			errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "additionalProperties and properties are mutual exclusive"))
 		}
-		errs = append(errs, standardErrors(object(schema, "additionalProperties"), at.Child("additionalProperties"), noDefaults, false)...)
+		errs = append(errs, standardErrors(nested.Map(schema, "additionalProperties"), at.Child("additionalProperties"), noDefaults, false)...)
 	}
 	for name, property := range properties {
 		property, _ := property.(map[string]any)
@@ -325,16 +327,16 @@ func standardErrorsBelow(schema map[string]any, at *field.Path, noDefaults strin
 			reason = "in top-level " + name
 		}
 		errs = append(errs, standardErrors(property, at.Child("properties").Key(name), reason, false)...)
-		if (root || truth(schema, "x-kubernetes-embedded-resource")) && isMetaField(name) && truth(property, "x-kubernetes-embedded-resource") {
+		if (root || nested.Bool(schema, "x-kubernetes-embedded-resource")) && isMetaField(name) && nested.Bool(property, "x-kubernetes-embedded-resource") {
 			errs = append(errs, field.Forbidden(at.Child("properties").Key(name).Child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta"))
 		}
 	}
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
-		for i, one := range array(schema, key) {
+		for i, one := range nested.Slice(schema, key) {
 			one, _ := one.(map[string]any)
 			errs = append(errs, standardErrors(one, at.Child(key).Index(i), noDefaults, false)...)
 		}
 	}
-	errs = append(errs, standardErrors(object(schema, "not"), at.Child("not"), noDefaults, false)...)
-	return append(errs, standardErrors(object(schema, "items"), at.Child("items"), noDefaults, false)...)
+	errs = append(errs, standardErrors(nested.Map(schema, "not"), at.Child("not"), noDefaults, false)...)
+	return append(errs, standardErrors(nested.Map(schema, "items"), at.Child("items"), noDefaults, false)...)
 }

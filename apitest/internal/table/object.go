@@ -7,10 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // object is a decoded object or a part of an object. Missing fields, and fields of another type, read as the zero value.
@@ -20,20 +21,17 @@ type object struct {
 }
 
 func (o object) value(path ...string) any {
-	found, _, _ := unstructured.NestedFieldNoCopy(o.content, path...)
-	return found
+	return nested.Get[any](o.content, path...)
 }
 
 func (o object) has(path ...string) bool { return o.value(path...) != nil }
 
 func (o object) at(path ...string) object {
-	content, _ := o.value(path...).(map[string]any)
-	return object{content, o.now}
+	return object{nested.Map(o.content, path...), o.now}
 }
 
 func (o object) text(path ...string) string {
-	text, _ := o.value(path...).(string)
-	return text
+	return nested.String(o.content, path...)
 }
 
 // textOr returns the text of a field, or alternative if the field is missing.
@@ -63,28 +61,20 @@ func (o object) number(path ...string) int64 {
 }
 
 func (o object) flag(path ...string) bool {
-	flag, _ := o.value(path...).(bool)
-	return flag
+	return nested.Bool(o.content, path...)
 }
 
 func (o object) list(path ...string) []object {
-	items, _ := o.value(path...).([]any)
+	items := nested.Maps(o.content, path...)
 	list := make([]object, 0, len(items))
 	for _, item := range items {
-		content, _ := item.(map[string]any)
-		list = append(list, object{content, o.now})
+		list = append(list, object{item, o.now})
 	}
 	return list
 }
 
 func (o object) texts(path ...string) []string {
-	items, _ := o.value(path...).([]any)
-	texts := make([]string, 0, len(items))
-	for _, item := range items {
-		text, _ := item.(string)
-		texts = append(texts, text)
-	}
-	return texts
+	return nested.Strings(o.content, path...)
 }
 
 func (o object) count(path ...string) int64 {
@@ -132,11 +122,7 @@ func (o object) quantity(path ...string) string {
 
 // labels returns a map of labels as text, or "<none>".
 func (o object) labels(path ...string) string {
-	set := labels.Set{}
-	for key, value := range o.at(path...).content {
-		set[key], _ = value.(string)
-	}
-	return labels.FormatLabels(set)
+	return labels.FormatLabels(nested.StringMap(o.content, path...))
 }
 
 func (o object) labelSelector(path ...string) (*metav1.LabelSelector, error) {
@@ -170,12 +156,7 @@ func (o object) containers(path ...string) (names, images string) {
 
 // hasCondition reports whether the first condition of the type is true.
 func (o object) hasCondition(conditionType string) bool {
-	for _, condition := range o.list("status", "conditions") {
-		if condition.text("type") == conditionType {
-			return condition.text("status") == "True"
-		}
-	}
-	return false
+	return nested.HasCondition(o.content, conditionType)
 }
 
 // maxShown is the maximum number of addresses, ports or hosts in a cell.

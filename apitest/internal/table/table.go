@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // Options configure a Table.
@@ -91,7 +92,7 @@ func convertedAnnotations(resource *kinds.Resource) []string {
 
 func withoutAnnotations(value any, names []string) any {
 	metadata, _ := value.(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations := nested.Map(metadata, "annotations")
 	if len(names) == 0 || annotations == nil {
 		return value
 	}
@@ -110,7 +111,7 @@ func withoutAnnotations(value any, names []string) any {
 // listMeta returns the list metadata of a table. For a single object it is the resourceVersion only.
 func listMeta(obj map[string]any) map[string]any {
 	metadata := map[string]any{}
-	found, _ := obj["metadata"].(map[string]any)
+	found := nested.Map(obj, "metadata")
 	for _, key := range []string{"resourceVersion", "continue", "remainingItemCount"} {
 		if value, has := found[key]; has && value != "" {
 			metadata[key] = value

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/plugins"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
@@ -164,7 +165,7 @@ func (op *operation) checkNamespace(operation Operation, obj *unstructured.Unstr
 	if !exists {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	}
-	phase, _, _ := unstructured.NestedString(stored, "status", "phase")
+	phase := nested.String(stored, "status", "phase")
 	if operation != Create || phase != "Terminating" {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -72,8 +73,8 @@ func (op *operation) bind(binding *unstructured.Unstructured) (Result, error) {
 
 func validateBinding(binding *unstructured.Unstructured) field.ErrorList {
 	var errs field.ErrorList
-	kind, _, _ := unstructured.NestedString(binding.Object, "target", "kind")
-	name, _, _ := unstructured.NestedString(binding.Object, "target", "name")
+	kind := nested.String(binding.Object, "target", "kind")
+	name := nested.String(binding.Object, "target", "name")
 	if kind != "" && kind != "Node" {
 		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{"Node", "<empty>"}))
 	}
@@ -96,12 +97,12 @@ func (op *operation) assign(binding *unstructured.Unstructured) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, op.req.Name, reason)
 	}
 	pod := old.DeepCopy()
-	node, _, _ := unstructured.NestedString(binding.Object, "target", "name")
-	childOf(pod.Object, "spec")["nodeName"] = node
-	delete(childOf(pod.Object, "status"), "nominatedNodeName")
+	node := nested.String(binding.Object, "target", "name")
+	nested.EnsureMap(pod.Object, "spec")["nodeName"] = node
+	delete(nested.EnsureMap(pod.Object, "status"), "nominatedNodeName")
 	pod.SetAnnotations(merged(pod.GetAnnotations(), binding.GetAnnotations()))
 	pod.SetLabels(merged(pod.GetLabels(), binding.GetLabels()))
-	op.setCondition(childOf(pod.Object, "status"), metav1.Condition{Type: "PodScheduled", Status: "True"})
+	op.setCondition(nested.EnsureMap(pod.Object, "status"), metav1.Condition{Type: "PodScheduled", Status: "True"})
 	if op.options.isDryRun() {
 		return nil
 	}
@@ -110,8 +111,8 @@ func (op *operation) assign(binding *unstructured.Unstructured) error {
 }
 
 func notAssignable(pod *unstructured.Unstructured) error {
-	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
-	gates, _, _ := unstructured.NestedSlice(pod.Object, "spec", "schedulingGates")
+	node := nested.String(pod.Object, "spec", "nodeName")
+	gates := nested.Slice(pod.Object, "spec", "schedulingGates")
 	switch {
 	case pod.GetDeletionTimestamp() != nil:
 		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.GetName())

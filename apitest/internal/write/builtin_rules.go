@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 const templateGeneration = "deprecated.daemonset.template.generation"
@@ -44,12 +45,12 @@ func coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded ma
 		unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
 	}
 	if hasManaged && len(managed) == 0 { // an empty list resets the managed fields
-		childOf(decoded, "metadata")["managedFields"] = []any{}
+		nested.EnsureMap(decoded, "metadata")["managedFields"] = []any{}
 	}
 	builtin.Default(kind, decoded)
 	builtin.Normalize(kind, decoded)
 	if kind.Group == "apps" && kind.Kind == "DaemonSet" { // the conversion adds it
-		annotations := childOf(childOf(decoded, "metadata"), "annotations")
+		annotations := nested.EnsureMap(decoded, "metadata", "annotations")
 		if _, found := annotations[templateGeneration]; !found {
 			annotations[templateGeneration] = "0"
 		}

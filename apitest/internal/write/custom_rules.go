@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
@@ -59,10 +60,10 @@ func (r *customRules) setDefaults(obj map[string]any) { r.schema.Default(obj) }
 
 // fromStorage prunes and defaults by the schema of the stored version, then converts to the requested version and prunes again.
 func (r *customRules) fromStorage(obj map[string]any) {
-	metadata, _ := obj["metadata"].(map[string]any)
+	metadata := nested.Map(obj, "metadata")
 	maps.DeleteFunc(metadata, func(_ string, value any) bool { return value == nil }) // apply stores nulls
 	want := r.resource.APIVersion()
-	if stored, _ := obj["apiVersion"].(string); stored != want {
+	if stored := nested.String(obj, "apiVersion"); stored != want {
 		if gv, err := schema.ParseGroupVersion(stored); err == nil {
 			if other := r.writer.registry.Lookup(gv.Group, gv.Version, r.resource.Plural); other != nil {
 				r.writer.rulesOf(other).fromStorage(obj)

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -33,7 +34,7 @@ func (op *operation) deleteDefinition(old *unstructured.Unstructured, options *m
 	now := metav1.NewTime(op.now())
 	obj.SetDeletionTimestamp(&now)
 	obj.SetFinalizers(append(obj.GetFinalizers(), cleanupFinalizer))
-	op.setCondition(childOf(obj.Object, "status"), metav1.Condition{
+	op.setCondition(nested.EnsureMap(obj.Object, "status"), metav1.Condition{
 		Type: "Terminating", Status: "True", Reason: "InstanceDeletionPending",
 		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
 	})
@@ -56,31 +57,10 @@ func (op *operation) checkTerminating(name string) error {
 	return nil
 }
 
-// childOf returns the map in a field, and creates it if it is missing.
-func childOf(obj map[string]any, name string) map[string]any {
-	child, ok := obj[name].(map[string]any)
-	if !ok {
-		child = map[string]any{}
-		obj[name] = child
-	}
-	return child
-}
-
-func conditionStatus(obj *unstructured.Unstructured, kind string) string {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if condition, ok := c.(map[string]any); ok && condition["type"] == kind {
-			status, _ := condition["status"].(string)
-			return status
-		}
-	}
-	return ""
-}
-
 // setCondition adds or replaces a condition. lastTransitionTime changes only with the condition's status.
 func (op *operation) setCondition(status map[string]any, condition metav1.Condition) {
 	now := op.now().UTC().Format(time.RFC3339)
-	conditions, _ := status["conditions"].([]any)
+	conditions := nested.Slice(status, "conditions")
 	entry := map[string]any{"type": condition.Type, "status": string(condition.Status), "lastTransitionTime": now}
 	if condition.Reason != "" {
 		entry["reason"] = condition.Reason

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -181,12 +182,12 @@ func (op *operation) beforeDelete(obj *unstructured.Unstructured, options *metav
 
 // podGracePeriod returns the grace period of a pod in seconds: 0 for an unscheduled or finished pod.
 func podGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOptions) int64 {
-	period, _, _ := unstructured.NestedInt64(pod.Object, "spec", "terminationGracePeriodSeconds")
+	period := nested.Int64(pod.Object, "spec", "terminationGracePeriodSeconds")
 	if options.GracePeriodSeconds != nil {
 		period = *options.GracePeriodSeconds
 	}
-	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
-	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+	node := nested.String(pod.Object, "spec", "nodeName")
+	phase := nested.String(pod.Object, "status", "phase")
 	if node == "" || phase == "Failed" || phase == "Succeeded" {
 		return 0
 	}

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // deleteNamespace starts the termination of a namespace. done is false if a terminating namespace has no finalizers left in its
@@ -16,7 +18,7 @@ func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *me
 		return true, nil, err
 	}
 	if old.GetDeletionTimestamp() != nil {
-		finalizers, _, _ := unstructured.NestedStringSlice(old.Object, "spec", "finalizers")
+		finalizers := nested.Strings(old.Object, "spec", "finalizers")
 		return len(finalizers) > 0, old.Object, nil
 	}
 	if err := op.admitDelete(old, options); err != nil {

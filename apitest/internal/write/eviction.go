@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 const (
@@ -96,22 +98,22 @@ func (op *operation) evictionOptions(eviction *unstructured.Unstructured) (*meta
 
 // ignoresBudgets reports whether a pod is pending, finished or being deleted.
 func ignoresBudgets(pod *unstructured.Unstructured) bool {
-	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+	phase := nested.String(pod.Object, "status", "phase")
 	return phase == "Succeeded" || phase == "Failed" || phase == "Pending" || pod.GetDeletionTimestamp() != nil
 }
 
 // mayEvictUnready reports whether a pod that is not ready may be evicted without counting as a disruption.
 func mayEvictUnready(pod, budget *unstructured.Unstructured) bool {
-	if conditionStatus(pod, "Ready") == "True" {
+	if nested.HasCondition(pod.Object, "Ready") {
 		return false
 	}
-	policy, _, _ := unstructured.NestedString(budget.Object, "spec", "unhealthyPodEvictionPolicy")
+	policy := nested.String(budget.Object, "spec", "unhealthyPodEvictionPolicy")
 	desired := statusNumber(budget, "desiredHealthy")
 	return policy == "AlwaysAllow" || desired > 0 && statusNumber(budget, "currentHealthy") >= desired
 }
 
 func statusNumber(obj *unstructured.Unstructured, name string) int64 {
-	n, _, _ := unstructured.NestedInt64(obj.Object, "status", name)
+	n := nested.Int64(obj.Object, "status", name)
 	return n
 }
 
@@ -149,21 +151,21 @@ func (op *operation) takeFromBudget(pod *unstructured.Unstructured, name string,
 		if err := checkBudget(budget); err != nil {
 			return nil, err
 		}
-		status := childOf(budget.Object, "status")
+		status := nested.EnsureMap(budget.Object, "status")
 		allowed := statusNumber(budget, "disruptionsAllowed") - 1
 		status["disruptionsAllowed"] = allowed
 		if allowed == 0 {
 			budgets.setCondition(status, metav1.Condition{Type: "DisruptionAllowed", Status: "False", Reason: "InsufficientPods"})
 			setObservedGeneration(status, live.GetGeneration())
 		}
-		childOf(status, "disruptedPods")[pod.GetName()] = op.now().UTC().Format(time.RFC3339)
+		nested.EnsureMap(status, "disruptedPods")[pod.GetName()] = op.now().UTC().Format(time.RFC3339)
 		return budgets.manage(live, budget)
 	}, nil, "", false)
 	return err
 }
 
 func setObservedGeneration(status map[string]any, generation int64) {
-	conditions, _ := status["conditions"].([]any)
+	conditions := nested.Slice(status, "conditions")
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == "DisruptionAllowed" {
 			condition["message"] = ""
@@ -208,15 +210,11 @@ func budgetReason(budget *unstructured.Unstructured) string {
 
 // conditionReason returns the reason and message of a False condition.
 func conditionReason(obj *unstructured.Unstructured, kind string) (reason, message string) {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		condition, _ := c.(map[string]any)
-		if condition["type"] == kind && condition["status"] == "False" {
-			reason, _ = condition["reason"].(string)
-			message, _ = condition["message"].(string)
-		}
+	condition := nested.Condition(obj.Object, kind)
+	if condition["status"] != "False" {
+		return "", ""
 	}
-	return reason, message
+	return nested.String(condition, "reason"), nested.String(condition, "message")
 }
 
 func tooManyDisruptions(retrySeconds int, cause string) error {
@@ -252,7 +250,7 @@ func (op *operation) markDisrupted() (*unstructured.Unstructured, error) {
 	status := op.begin(op.ctx, &Request{Resource: op.resource, Subresource: "status", Namespace: op.req.Namespace, Name: op.req.Name})
 	pod, _, err := status.guaranteedUpdate(func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		pod := live.DeepCopy()
-		status.setCondition(childOf(pod.Object, "status"), metav1.Condition{
+		status.setCondition(nested.EnsureMap(pod.Object, "status"), metav1.Condition{
 			Type: "DisruptionTarget", Status: "True", Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
 		})
 		return pod, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -174,7 +175,7 @@ func asRead(resource *kinds.Resource, obj map[string]any) map[string]any {
 	if resource.Group != "" || resource.Plural != "services" {
 		return obj
 	}
-	spec, _ := obj["spec"].(map[string]any)
+	spec := nested.Map(obj, "spec")
 	if spec["type"] != "ExternalName" || spec["internalTrafficPolicy"] == nil {
 		return obj
 	}

@@ -3,6 +3,8 @@ package write
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // coerce decodes an object of the request's kind.
@@ -29,7 +31,7 @@ func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
 	resetMetadata(obj, old)
 	obj.Object["status"] = before.Object["status"]
 	obj.Object["spec"] = before.Object["spec"]
-	spec := childOf(obj.Object, "spec")
+	spec := nested.EnsureMap(obj.Object, "spec")
 	setOrDelete(spec, "ephemeralContainers", containers, found)
 }
 
@@ -37,10 +39,10 @@ func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
 // for validation to reject.
 func keepExceptResources(obj, old *unstructured.Unstructured) {
 	before := old.DeepCopy()
-	spec := childOf(before.Object, "spec")
+	spec := nested.EnsureMap(before.Object, "spec")
 	for _, name := range []string{"containers", "initContainers"} {
 		containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", name)
-		kept, _ := spec[name].([]any)
+		kept := nested.Slice(spec, name)
 		if len(containers) != len(kept) {
 			return
 		}
@@ -76,12 +78,12 @@ func keepExceptConditions(op *operation, obj, old *unstructured.Unstructured) {
 	before := old.DeepCopy()
 	obj.Object["spec"] = before.Object["spec"]
 	obj.Object["status"] = before.Object["status"]
-	setOrDelete(childOf(obj.Object, "status"), "conditions", conditions, found)
+	setOrDelete(nested.EnsureMap(obj.Object, "status"), "conditions", conditions, found)
 }
 
 // setRequestor sets the requesting user of a CertificateSigningRequest.
 func (op *operation) setRequestor(obj *unstructured.Unstructured) {
-	spec := childOf(obj.Object, "spec")
+	spec := nested.EnsureMap(obj.Object, "spec")
 	user := op.req.User
 	for _, name := range []string{"username", "uid", "groups", "extra"} {
 		delete(spec, name)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -200,7 +201,7 @@ func (op *operation) deletedByUpdate(obj, old *unstructured.Unstructured) bool {
 		return false
 	}
 	if op.groupResource() == (groupResource{Resource: "namespaces"}) {
-		if finalizers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "finalizers"); len(finalizers) > 0 {
+		if finalizers := nested.Slice(obj.Object, "spec", "finalizers"); len(finalizers) > 0 {
 			return false
 		}
 	}

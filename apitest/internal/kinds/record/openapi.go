@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // openapiRecorder collects the content of openapi.zip; see package recorded.
@@ -97,8 +98,8 @@ func decodeJSON(text io.Reader) (document map[string]any, err error) {
 }
 
 func (r *openapiRecorder) addV3(path string, document map[string]any) error {
-	components, _ := document["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
+	components := nested.Map(document, "components")
+	schemas := nested.Map(components, "schemas")
 	for name, schema := range schemas {
 		if err := r.addDefinition(path, name, schema); err != nil {
 			return err
@@ -118,7 +119,7 @@ func (r *openapiRecorder) addV3(path string, document map[string]any) error {
 
 // addV2 records the OpenAPI v2 definitions that differ from ToV2 of the v3 definitions.
 func (r *openapiRecorder) addV2(path string, document map[string]any) error {
-	definitions, _ := document["definitions"].(map[string]any)
+	definitions := nested.Map(document, "definitions")
 	for name, definition := range definitions {
 		text, err := compactJSON(definition)
 		if err != nil {
@@ -156,7 +157,7 @@ func (r *openapiRecorder) addDefinition(path, name string, schema any) error {
 	}
 	r.definitions[name] = text
 	object, _ := schema.(map[string]any)
-	kinds, _ := object["x-kubernetes-group-version-kind"].([]any)
+	kinds := nested.Slice(object, "x-kubernetes-group-version-kind")
 	if len(kinds) != 1 {
 		return nil // without a kind, or with many: DeleteOptions and WatchEvent
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -63,8 +64,8 @@ func (r *openapiRecorder) addTemplate(ctx context.Context, api *server, scope st
 
 // addTemplateV3 records the document with the definitions of the kind and its list.
 func (r *openapiRecorder) addTemplateV3(path string, document map[string]any) error {
-	components, _ := document["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
+	components := nested.Map(document, "components")
+	schemas := nested.Map(components, "schemas")
 	for name, schema := range schemas {
 		text, err := compactJSON(schema)
 		if err != nil {
@@ -86,8 +87,8 @@ func (r *openapiRecorder) addTemplateV3(path string, document map[string]any) er
 
 // addTemplateV2 records the paths of the CRD and the definitions of the kind and its list.
 func (r *openapiRecorder) addTemplateV2(path string, document map[string]any) error {
-	recordedPaths, _ := r.documents["v2"].(map[string]any)["paths"].(map[string]any)
-	all, _ := document["paths"].(map[string]any)
+	recordedPaths := nested.Map(r.documents["v2"].(map[string]any), "paths")
+	all := nested.Map(document, "paths")
 	added := map[string]any{}
 	for path, item := range all {
 		if _, builtin := recordedPaths[path]; !builtin {
@@ -95,7 +96,7 @@ func (r *openapiRecorder) addTemplateV2(path string, document map[string]any) er
 		}
 	}
 	r.documents[path] = map[string]any{"paths": added}
-	definitions, _ := document["definitions"].(map[string]any)
+	definitions := nested.Map(document, "definitions")
 	for name, definition := range definitions {
 		if strings.Contains(name, recorded.TemplateVersion) {
 			text, err := compactJSON(definition)
@@ -115,7 +116,7 @@ func waitForDocument(ctx context.Context, api *server, path string, present bool
 	for {
 		document, err := api.getDocument(ctx, path)
 		if err == nil {
-			paths, _ := document["paths"].(map[string]any)
+			paths := nested.Map(document, "paths")
 			if _, has := paths["/apis/"+templateGroup+"/"+recorded.TemplateVersion+"/"+recorded.TemplatePlural]; has == present {
 				return document, nil
 			}

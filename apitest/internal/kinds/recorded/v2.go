@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // ToV2 converts a definition from OpenAPI v3 to v2: defaults are removed, an allOf with a single reference becomes the reference,
@@ -26,7 +28,7 @@ func ToV2(definition string) (string, error) {
 
 func schemaToV2(schema map[string]any) map[string]any {
 	delete(schema, "default")
-	if all, _ := schema["allOf"].([]any); len(all) == 1 {
+	if all := nested.Slice(schema, "allOf"); len(all) == 1 {
 		if only, _ := all[0].(map[string]any); only["$ref"] != nil {
 			delete(schema, "allOf")
 			schema["$ref"] = only["$ref"]
@@ -37,7 +39,7 @@ func schemaToV2(schema map[string]any) map[string]any {
 			schema[key] = schemaToV2(inner)
 		}
 	}
-	properties, _ := schema["properties"].(map[string]any)
+	properties := nested.Map(schema, "properties")
 	for name, property := range properties {
 		if inner, is := property.(map[string]any); is {
 			properties[name] = schemaToV2(inner)

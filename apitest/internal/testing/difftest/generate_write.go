@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 func (g *generator) create(k *kind) {
@@ -11,7 +13,7 @@ func (g *generator) create(k *kind) {
 	object := g.object(k, k.objectName(g.r.IntN(names)))
 	object["apiVersion"] = k.apiVersion(version)
 	if g.once(15) {
-		metadata, _ := object["metadata"].(map[string]any)
+		metadata := nested.Map(object, "metadata")
 		delete(metadata, "name")
 		delete(metadata, "finalizers")
 		metadata["generateName"] = strings.TrimSuffix(k.objectName(0), "0") + "generated-"

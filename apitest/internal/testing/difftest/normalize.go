@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // normalizer replaces values specific to a run by labels. Equal runs have equal labels: a UID or resourceVersion becomes the
@@ -99,9 +101,7 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 // isProgress reports whether an event is a bookmark sent at an arbitrary time, not the end of the initial events.
 func isProgress(event any) bool {
 	e, _ := event.(map[string]any)
-	object, _ := e["object"].(map[string]any)
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations := nested.Map(e, "object", "metadata", "annotations")
 	return e["type"] == "BOOKMARK" && annotations["k8s.io/initial-events-end"] == nil
 }
 
@@ -118,12 +118,12 @@ func hideColumns(event any) {
 // Clients ignore the remaining fields, in which the server sends zero values of the Go type.
 func hideBookmark(event any) {
 	e, _ := event.(map[string]any)
-	object, _ := e["object"].(map[string]any)
-	metadata, _ := object["metadata"].(map[string]any)
+	object := nested.Map(e, "object")
+	metadata := nested.Map(object, "metadata")
 	if e["type"] != "BOOKMARK" || metadata == nil {
 		return
 	}
-	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations := nested.Map(metadata, "annotations")
 	maps.DeleteFunc(annotations, func(name string, _ any) bool { return name != "k8s.io/initial-events-end" })
 	maps.DeleteFunc(object, func(name string, _ any) bool { return name != "kind" && name != "apiVersion" && name != "metadata" })
 }
@@ -173,10 +173,10 @@ func (n *normalizer) collect(where string, value any) {
 }
 
 func (n *normalizer) collectMetadata(where string, metadata map[string]any) {
-	if uid, _ := metadata["uid"].(string); uid != "" && n.uids[uid] == "" {
+	if uid := nested.String(metadata, "uid"); uid != "" && n.uids[uid] == "" {
 		n.uids[uid] = "<uid " + where + ">"
 	}
-	text, _ := metadata["resourceVersion"].(string)
+	text := nested.String(metadata, "resourceVersion")
 	if version, err := strconv.ParseInt(text, 10, 64); err == nil && version > n.script.began && n.versions[version] == "" {
 		n.versions[version] = "<rv " + where + ">"
 		n.byKind[n.kind] = append(n.byKind[n.kind], version)
@@ -219,7 +219,7 @@ func (n *normalizer) value(key string, value any) any {
 
 // sortMessage sorts the field errors in the message of a failed apply. structured-merge-diff finds them in map order, too.
 func sortMessage(status map[string]any) {
-	message, _ := status["message"].(string)
+	message := nested.String(status, "message")
 	before, lines, found := strings.Cut(message, ": errors:\n")
 	if !found {
 		return
@@ -231,8 +231,7 @@ func sortMessage(status map[string]any) {
 
 // sortCauses sorts the causes of a Status and removes them from its message: the API server finds them in map order.
 func sortCauses(status map[string]any) {
-	details, _ := status["details"].(map[string]any)
-	causes, _ := details["causes"].([]any)
+	causes := nested.Slice(status, "details", "causes")
 	if len(causes) < 2 {
 		return
 	}
@@ -249,13 +248,13 @@ func sortByText(items []any) {
 }
 
 func (n *normalizer) metadata(metadata map[string]any) {
-	if token, _ := metadata["continue"].(string); token != "" {
+	if token := nested.String(metadata, "continue"); token != "" {
 		metadata["continue"] = "<continue>"
 	}
 	if fields, isList := metadata["managedFields"].([]any); isList {
 		sortFields(fields)
 	}
-	text, _ := metadata["resourceVersion"].(string)
+	text := nested.String(metadata, "resourceVersion")
 	version, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || version == 0 {
 		return

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // maxDepth is the maximum depth of drawn objects.
@@ -34,7 +36,7 @@ func (s *schemaSampler) value(schema map[string]any, depth int) any {
 	case "object":
 		return s.object(schema, depth)
 	case "array":
-		items, _ := schema["items"].(map[string]any)
+		items := nested.Map(schema, "items")
 		values := []any{}
 		for range s.length(schema, "minItems", "maxItems", 3) {
 			values = append(values, s.value(items, depth+1))
@@ -54,8 +56,8 @@ func (s *schemaSampler) value(schema map[string]any, depth int) any {
 
 func (s *schemaSampler) object(schema map[string]any, depth int) map[string]any {
 	object := map[string]any{}
-	properties, _ := schema["properties"].(map[string]any)
-	required, _ := schema["required"].([]any)
+	properties := nested.Map(schema, "properties")
+	required := nested.Slice(schema, "required")
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if depth == 0 && (name == "apiVersion" || name == "kind" || name == "metadata") {
 			continue

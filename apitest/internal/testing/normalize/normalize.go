@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // Normalizer replaces values specific to a run of requests. UIDs and resourceVersions are numbered by first occurrence, so equal
@@ -52,8 +54,8 @@ func (n *Normalizer) value(name string, value any) any {
 }
 
 func (n *Normalizer) object(obj map[string]any) map[string]any {
-	base, _ := obj["generateName"].(string)
-	if name, _ := obj["name"].(string); base != "" && strings.HasPrefix(name, base) && len(name) > len(base) {
+	base := nested.String(obj, "generateName")
+	if name := nested.String(obj, "name"); base != "" && strings.HasPrefix(name, base) && len(name) > len(base) {
 		n.tokens[name] = base + "*"
 	}
 	result := make(map[string]any, len(obj))

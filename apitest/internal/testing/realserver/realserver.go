@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 )
@@ -136,8 +137,8 @@ func Normalize(a Answer) Answer {
 		return a
 	}
 	obj := runtime.DeepCopyJSON(a.Object)
-	metadata, _ := obj["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
+	metadata := nested.Map(obj, "metadata")
+	uid := nested.String(metadata, "uid")
 	for _, name := range []string{"uid", "creationTimestamp", "resourceVersion", "managedFields", "selfLink"} {
 		delete(metadata, name)
 	}
