@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/anykind/anykind/dev/parity/discoverytest"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/require"
@@ -15,11 +16,11 @@ import (
 // a request.
 func BenchmarkResolveFromDisk(b *testing.B) {
 	for _, count := range []int{70, 2000} {
-		served := &catalogue{}
-		served.addBuiltIn()
-		served.addDefinitions(count)
-		server := serveDiscovery(b, served.groups)
-		conn := connect(b, server)
+		served := &discoverytest.Catalog{}
+		served.AddBuiltIn()
+		served.AddDefinitions(count)
+		server := discoverytest.NewServer(b, served.Groups)
+		conn := discoverytest.Connect(b, server)
 		dir := b.TempDir()
 		_, err := discovery.New(conn, &discovery.Options{CacheDir: dir}).Refresh(b.Context())
 		require.NoError(b, err)
@@ -32,9 +33,9 @@ func BenchmarkResolveFromDisk(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("%d/client-go", count), func(b *testing.B) {
 			cold(b, server, func(context.Context) error {
-				cached := clientGoCached(b, conn.Server(), dir)
+				cached := discoverytest.ClientGoCached(b, conn.Server(), dir)
 				mapper := cgrestmapper.NewShortcutExpander(cgrestmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-				_, err := kubectlResolves(mapper, "deploy")
+				_, err := discoverytest.KubectlResolves(mapper, "deploy")
 				return err
 			})
 		})

@@ -5,17 +5,15 @@ go 1.26.0
 require (
 	github.com/anykind/anykind v0.1.0
 	github.com/anykind/anykind/compat/controllerruntime v0.0.0
-	github.com/fluxcd/cli-utils v1.2.3
+	github.com/anykind/anykind/dev/parity v0.0.0
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
-	golang.org/x/time v0.15.0
 	gonum.org/v1/plot v0.17.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
 	sigs.k8s.io/controller-runtime v0.25.2
-	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -30,6 +28,7 @@ require (
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
+	github.com/onsi/gomega v1.42.1 // indirect
 	github.com/prometheus/client_golang v1.24.0 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0 // indirect
@@ -37,8 +36,10 @@ require (
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/time v0.15.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.0 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 require (
@@ -100,3 +101,5 @@ replace github.com/anykind/anykind/apitest => ../../apitest
 replace github.com/anykind/anykind/compat => ../../compat
 
 replace github.com/anykind/anykind/compat/controllerruntime => ../../compat/controllerruntime
+
+replace github.com/anykind/anykind/dev/parity => ../parity

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/anykind/anykind/dev/parity/discoverytest"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,37 +15,37 @@ import (
 // are those of the server. Both sides keep their connection, and both count the server's allocations, which are equal.
 func BenchmarkResolve(b *testing.B) {
 	for _, count := range []int{70, 2000} {
-		served := &catalogue{}
-		served.addBuiltIn()
-		served.addDefinitions(count)
-		server := serveDiscovery(b, served.groups)
+		served := &discoverytest.Catalog{}
+		served.AddBuiltIn()
+		served.AddDefinitions(count)
+		server := discoverytest.NewServer(b, served.Groups)
 		b.Run(fmt.Sprintf("cold/%d/anykind", count), func(b *testing.B) {
-			conn := connect(b, server)
+			conn := discoverytest.Connect(b, server)
 			cold(b, server, func(ctx context.Context) error {
-				_, err := newMapper(conn).Resource(ctx, "deploy")
+				_, err := discoverytest.NewMapper(conn).Resource(ctx, "deploy")
 				return err
 			})
 		})
 		b.Run(fmt.Sprintf("cold/%d/client-go", count), func(b *testing.B) {
-			client := clientGoDiscovery(b, server)
+			client := discoverytest.ClientGoDiscovery(b, server)
 			cold(b, server, func(context.Context) error {
-				mapper, _ := clientGoMapper(client)
-				_, err := kubectlResolves(mapper, "deploy")
+				mapper, _ := discoverytest.ClientGoMapper(client)
+				_, err := discoverytest.KubectlResolves(mapper, "deploy")
 				return err
 			})
 		})
 		for _, name := range []string{"deploy", "deployments.v1.apps"} {
 			b.Run(fmt.Sprintf("warm/%d/%s/anykind", count, name), func(b *testing.B) {
-				mapper := newMapper(connect(b, server))
+				mapper := discoverytest.NewMapper(discoverytest.Connect(b, server))
 				warm(b, func(ctx context.Context) error {
 					_, err := mapper.Resource(ctx, name)
 					return err
 				})
 			})
 			b.Run(fmt.Sprintf("warm/%d/%s/client-go", count, name), func(b *testing.B) {
-				mapper, _ := clientGoMapper(clientGoDiscovery(b, server))
+				mapper, _ := discoverytest.ClientGoMapper(discoverytest.ClientGoDiscovery(b, server))
 				warm(b, func(context.Context) error {
-					_, err := kubectlResolves(mapper, name)
+					_, err := discoverytest.KubectlResolves(mapper, name)
 					return err
 				})
 			})
@@ -54,14 +55,14 @@ func BenchmarkResolve(b *testing.B) {
 }
 
 // benchmarkRESTMapping resolves a kind with its version, as a controller does.
-func benchmarkRESTMapping(b *testing.B, server *discoveryServer, count int) {
+func benchmarkRESTMapping(b *testing.B, server *discoverytest.Server, count int) {
 	gk := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	b.Run(fmt.Sprintf("warm/%d/RESTMapping/anykind", count), func(b *testing.B) {
-		mapper := newMapper(connect(b, server)).RESTMapper(b.Context())
+		mapper := discoverytest.NewMapper(discoverytest.Connect(b, server)).RESTMapper(b.Context())
 		warm(b, func(context.Context) error { return mapped(mapper, gk) })
 	})
 	b.Run(fmt.Sprintf("warm/%d/RESTMapping/client-go", count), func(b *testing.B) {
-		mapper, _ := clientGoMapper(clientGoDiscovery(b, server))
+		mapper, _ := discoverytest.ClientGoMapper(discoverytest.ClientGoDiscovery(b, server))
 		warm(b, func(context.Context) error { return mapped(mapper, gk) })
 	})
 }
@@ -71,18 +72,18 @@ func mapped(mapper meta.RESTMapper, gk schema.GroupKind) error {
 	return err
 }
 
-func cold(b *testing.B, server *discoveryServer, resolve func(context.Context) error) {
+func cold(b *testing.B, server *discoverytest.Server, resolve func(context.Context) error) {
 	require.NoError(b, resolve(b.Context())) // the connection stands
-	requests := server.requests.Load()
-	bytes := server.bytes.Load()
+	requests := server.Requests.Load()
+	bytes := server.Bytes.Load()
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := resolve(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(server.requests.Load()-requests)/float64(b.N), "requests/op")
-	b.ReportMetric(float64(server.bytes.Load()-bytes)/float64(b.N), "read-B/op")
+	b.ReportMetric(float64(server.Requests.Load()-requests)/float64(b.N), "requests/op")
+	b.ReportMetric(float64(server.Bytes.Load()-bytes)/float64(b.N), "read-B/op")
 }
 
 func warm(b *testing.B, resolve func(context.Context) error) {

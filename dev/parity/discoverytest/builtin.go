@@ -1,0 +1,74 @@
+package discoverytest
+
+// builtIn are the resources of kube-apiserver v1.36.3, a line each: group/version plural singular Kind, N(amespaced)
+// or C(luster), short names, categories and verbs; "-" is none, and all verbs that a stored resource has.
+const builtIn = `
+/v1 bindings binding Binding N - - create
+/v1 componentstatuses componentstatus ComponentStatus C cs - get,list
+/v1 configmaps configmap ConfigMap N cm - -
+/v1 endpoints endpoints Endpoints N ep - -
+/v1 events event Event N ev - -
+/v1 limitranges limitrange LimitRange N limits - -
+/v1 namespaces namespace Namespace C ns - create,delete,get,list,patch,update,watch
+/v1 nodes node Node C no - -
+/v1 persistentvolumeclaims persistentvolumeclaim PersistentVolumeClaim N pvc - -
+/v1 persistentvolumes persistentvolume PersistentVolume C pv - -
+/v1 pods pod Pod N po all -
+/v1 podtemplates podtemplate PodTemplate N - - -
+/v1 replicationcontrollers replicationcontroller ReplicationController N rc all -
+/v1 resourcequotas resourcequota ResourceQuota N quota - -
+/v1 secrets secret Secret N - - -
+/v1 serviceaccounts serviceaccount ServiceAccount N sa - -
+/v1 services service Service N svc all -
+apiregistration.k8s.io/v1 apiservices apiservice APIService C - api-extensions -
+apps/v1 controllerrevisions controllerrevision ControllerRevision N - - -
+apps/v1 daemonsets daemonset DaemonSet N ds all -
+apps/v1 deployments deployment Deployment N deploy all -
+apps/v1 replicasets replicaset ReplicaSet N rs all -
+apps/v1 statefulsets statefulset StatefulSet N sts all -
+events.k8s.io/v1 events event Event N ev - -
+authentication.k8s.io/v1 selfsubjectreviews selfsubjectreview SelfSubjectReview C - - create
+authentication.k8s.io/v1 tokenreviews tokenreview TokenReview C - - create
+authorization.k8s.io/v1 localsubjectaccessreviews localsubjectaccessreview LocalSubjectAccessReview N - - create
+authorization.k8s.io/v1 selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview C - - create
+authorization.k8s.io/v1 selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview C - - create
+authorization.k8s.io/v1 subjectaccessreviews subjectaccessreview SubjectAccessReview C - - create
+autoscaling/v2 horizontalpodautoscalers horizontalpodautoscaler HorizontalPodAutoscaler N hpa all -
+autoscaling/v1 horizontalpodautoscalers horizontalpodautoscaler HorizontalPodAutoscaler N hpa all -
+batch/v1 cronjobs cronjob CronJob N cj all -
+batch/v1 jobs job Job N - all -
+certificates.k8s.io/v1 certificatesigningrequests certificatesigningrequest CertificateSigningRequest C csr - -
+networking.k8s.io/v1 ingressclasses ingressclass IngressClass C - - -
+networking.k8s.io/v1 ingresses ingress Ingress N ing - -
+networking.k8s.io/v1 ipaddresses ipaddress IPAddress C ip - -
+networking.k8s.io/v1 networkpolicies networkpolicy NetworkPolicy N netpol - -
+networking.k8s.io/v1 servicecidrs servicecidr ServiceCIDR C - - -
+policy/v1 poddisruptionbudgets poddisruptionbudget PodDisruptionBudget N pdb - -
+rbac.authorization.k8s.io/v1 clusterrolebindings clusterrolebinding ClusterRoleBinding C - - -
+rbac.authorization.k8s.io/v1 clusterroles clusterrole ClusterRole C - - -
+rbac.authorization.k8s.io/v1 rolebindings rolebinding RoleBinding N - - -
+rbac.authorization.k8s.io/v1 roles role Role N - - -
+storage.k8s.io/v1 csidrivers csidriver CSIDriver C - - -
+storage.k8s.io/v1 csinodes csinode CSINode C - - -
+storage.k8s.io/v1 csistoragecapacities csistoragecapacity CSIStorageCapacity N - - -
+storage.k8s.io/v1 storageclasses storageclass StorageClass C sc - -
+storage.k8s.io/v1 volumeattachments volumeattachment VolumeAttachment C - - -
+storage.k8s.io/v1 volumeattributesclasses volumeattributesclass VolumeAttributesClass C vac - -
+admissionregistration.k8s.io/v1 mutatingadmissionpolicies mutatingadmissionpolicy MutatingAdmissionPolicy C - api-extensions -
+admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings mutatingadmissionpolicybinding MutatingAdmissionPolicyBinding C - api-extensions -
+admissionregistration.k8s.io/v1 mutatingwebhookconfigurations mutatingwebhookconfiguration MutatingWebhookConfiguration C - api-extensions -
+admissionregistration.k8s.io/v1 validatingadmissionpolicies validatingadmissionpolicy ValidatingAdmissionPolicy C - api-extensions -
+admissionregistration.k8s.io/v1 validatingadmissionpolicybindings validatingadmissionpolicybinding ValidatingAdmissionPolicyBinding C - api-extensions -
+admissionregistration.k8s.io/v1 validatingwebhookconfigurations validatingwebhookconfiguration ValidatingWebhookConfiguration C - api-extensions -
+apiextensions.k8s.io/v1 customresourcedefinitions customresourcedefinition CustomResourceDefinition C crd,crds api-extensions -
+scheduling.k8s.io/v1 priorityclasses priorityclass PriorityClass C pc - -
+coordination.k8s.io/v1 leases lease Lease N - - -
+node.k8s.io/v1 runtimeclasses runtimeclass RuntimeClass C - - -
+discovery.k8s.io/v1 endpointslices endpointslice EndpointSlice N - - -
+resource.k8s.io/v1 deviceclasses deviceclass DeviceClass C - - -
+resource.k8s.io/v1 resourceclaims resourceclaim ResourceClaim N - - -
+resource.k8s.io/v1 resourceclaimtemplates resourceclaimtemplate ResourceClaimTemplate N - - -
+resource.k8s.io/v1 resourceslices resourceslice ResourceSlice C - - -
+flowcontrol.apiserver.k8s.io/v1 flowschemas flowschema FlowSchema C - - -
+flowcontrol.apiserver.k8s.io/v1 prioritylevelconfigurations prioritylevelconfiguration PriorityLevelConfiguration C - - -
+`
