@@ -326,22 +326,6 @@ func TestIndexByOwner_FindsObjects(t *testing.T) {
 	}
 }
 
-func TestSharedFactory_ReplacesStoppedCache(t *testing.T) {
-	set := cache.NewSharedFactory[object](nil)
-	for range 500 {
-		source := newScript()
-		ended, release, err := set.Acquire(t.Context(), source)
-		require.NoError(t, err)
-		source.fail(errors.New("forbidden"))
-		require.Error(t, ended.WaitForSync(t.Context()))
-		next, releaseNext, err := set.Acquire(t.Context(), source)
-		require.NoError(t, err)
-		release()
-		releaseNext()
-		require.NotSame(t, ended, next)
-	}
-}
-
 func text(c cache.Change[object]) string {
 	text := string(c.Type)
 	if c.Object != nil {
@@ -522,43 +506,6 @@ func TestCache_ResyncDeliversObjectsAgain(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"ADDED a 1", "SYNCED", "MODIFIED a 1 was 1", "MODIFIED a 1 was 1"}, collect(c.Changes(t.Context()), 4))
 	})
-}
-
-func TestSharedFactory_SharesOneStream(t *testing.T) {
-	source := newScript()
-	set := cache.NewSharedFactory[object](nil)
-	first, releaseFirst, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	second, releaseSecond, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	assert.Same(t, first, second)
-	source.emit(dynamic.Synced, nil)
-	require.NoError(t, second.WaitForSync(t.Context()))
-	releaseFirst()
-	releaseFirst() // once more does nothing
-	another, releaseAnother, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	assert.Same(t, second, another, "it is shared until the last release")
-	releaseAnother()
-	source.emit(watch.Added, pod("shop", "a", "a", 1))
-	releaseSecond()
-	require.ErrorIs(t, second.WaitForResourceVersion(t.Context(), "5"), context.Canceled)
-
-	third, releaseThird, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	assert.NotSame(t, first, third)
-	source.fail(errors.New("forbidden"))
-	require.Error(t, third.WaitForSync(t.Context()))
-	fourth, releaseFourth, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	assert.NotSame(t, third, fourth, "what has ended is not shared")
-	releaseThird()
-	again, releaseAgain, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	assert.Same(t, fourth, again, "the release of a replaced cache leaves its successor shared")
-	releaseAgain()
-	releaseFourth()
-	assert.Equal(t, 3, source.follows)
 }
 
 func TestCache_ConcurrentReadersAndConsumers(t *testing.T) {

@@ -80,20 +80,3 @@ func TestRun_ReportsGoexit(t *testing.T) {
 	source.emit(watch.Added, pod("shop", "web", "web", 1))
 	require.ErrorContains(t, c.WaitForSync(t.Context()), "run cache /api/v1/pods: its goroutine was ended by runtime.Goexit")
 }
-
-func TestSharedFactory_ReplacesPanickedCache(t *testing.T) {
-	set := cache.NewSharedFactory(&cache.Options[object]{Transform: poisonous})
-	source := newScript()
-	broken, release, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	source.emit(dynamic.Synced, nil)
-	require.NoError(t, broken.WaitForSync(t.Context()))
-	source.emit(watch.Added, pod("shop", "poison", "web", 1))
-	var panicked *cache.PanicError
-	require.ErrorAs(t, broken.WaitForStop(t.Context()), &panicked)
-	next, releaseNext, err := set.Acquire(t.Context(), source)
-	require.NoError(t, err)
-	assert.NotSame(t, broken, next)
-	release()
-	releaseNext()
-}

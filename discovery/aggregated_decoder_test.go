@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"sort"
 	"strings"
@@ -126,11 +127,14 @@ func allocated(f func()) int64 {
 }
 
 func TestCheckMemory_LimitsOtherDocuments(t *testing.T) {
-	conn := connectPipes(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"kind":"APIGroupList","groups":[{}`+strings.Repeat(",{}", 1<<18)+`]}`)
 	}))
-	client := New(conn.WithMemoryLimits(transport.MemoryLimits{Page: 16 << 20}), nil)
+	t.Cleanup(server.Close)
+	conn, err := transport.New(server.URL, server.Client(), &transport.Options{MemoryLimits: transport.MemoryLimits{Page: 16 << 20}})
+	require.NoError(t, err)
+	client := New(conn, nil)
 	assert.Less(t, allocated(func() {
 		_, err := client.Refresh(t.Context())
 		require.ErrorIs(t, err, errTooLarge)

@@ -32,9 +32,8 @@ type Client struct {
 	// rootsStale reports that latest is newer than roots. The next refresh fetches both roots without ETags.
 	rootsStale atomic.Bool
 
-	limiter      retry.Bucket
-	definitions  definitionList
-	capabilities atomic.Pointer[Capabilities]
+	limiter     retry.Bucket
+	definitions definitionList
 
 	mu     sync.Mutex // guards the fields below
 	latest *Snapshot

@@ -76,8 +76,6 @@ func TestOptions_SavedSnapshotOfflineAndFirst(t *testing.T) {
 	assert.Same(t, saved, latest)
 	_, err = offline.ServerVersion(t.Context())
 	require.ErrorIs(t, err, errOffline)
-	_, err = offline.Capabilities(t.Context())
-	require.ErrorIs(t, err, errOffline)
 	require.ErrorIs(t, offline.Run(t.Context()), errOffline)
 
 	pinned := New(client.conn, &Options{Snapshot: saved})

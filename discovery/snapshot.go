@@ -87,9 +87,6 @@ func (r *Resource) Subresource(name string) (*Subresource, bool) {
 	return &r.Subresources[i], true
 }
 
-// Supports reports whether the subresource supports verb.
-func (s *Subresource) Supports(verb string) bool { return slices.Contains(s.Verbs, verb) }
-
 // Versions yields every group version in the server's order.
 func (s *Snapshot) Versions() iter.Seq2[schema.GroupVersion, *Version] {
 	return func(yield func(schema.GroupVersion, *Version) bool) {

@@ -65,24 +65,6 @@ func ExampleMapper_Resources() {
 	// the server serves no resource or kind "all"; it is a category, the name of several resources
 }
 
-func ExampleMapper_ResourceAndName() {
-	server := httptest.NewServer(http.HandlerFunc(serveApps))
-	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer conn.Close()
-	mapper := restmapper.New(discovery.New(conn, nil))
-
-	mapping, name, err := mapper.ResourceAndName(context.Background(), "deploy/web")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(mapping.GVR.GroupResource(), name)
-	// Output: deployments.apps web
-}
-
 // What takes a meta.RESTMapper, such as controller-runtime's client.Options or Helm's getter, takes this one.
 func ExampleMapper_RESTMapper() {
 	server := httptest.NewServer(http.HandlerFunc(serveApps))

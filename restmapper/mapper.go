@@ -3,7 +3,6 @@ package restmapper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -63,20 +62,6 @@ func (m *Mapper) Resources(ctx context.Context, list string) ([]*discovery.Resou
 		}
 	}
 	return all, nil
-}
-
-// ResourceAndName resolves a resource and the name of an object, as in deploy/web. Errors are as for [Mapper.Resource], or a
-// plain error if pair does not have two parts.
-func (m *Mapper) ResourceAndName(ctx context.Context, pair string) (*discovery.Resource, string, error) {
-	typed, name, ok := strings.Cut(pair, "/")
-	if !ok || typed == "" || name == "" || strings.Contains(name, "/") {
-		return nil, "", fmt.Errorf("parse %q: not a resource and a name (such as deploy/web)", pair)
-	}
-	resource, err := m.Resource(ctx, typed)
-	if err != nil {
-		return nil, "", err
-	}
-	return resource, name, nil
 }
 
 // errNoMatch reports that an index lacks the query. [index.noMatch] makes the caller's error after a search.

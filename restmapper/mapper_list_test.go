@@ -72,21 +72,3 @@ func TestMapper_FindsNewCategories(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"x.example.com/v1/news"}, paths(found))
 }
-
-func TestMapper_ResourceAndName(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
-	for pair, want := range map[string]string{"deploy/web": "apps/v1/deployments", "pods.v1./web": "/v1/pods"} {
-		mapping, name, err := mapper.ResourceAndName(t.Context(), pair)
-		require.NoError(t, err, pair)
-		assert.Equal(t, []string{want}, paths([]*discovery.Resource{mapping}))
-		assert.Equal(t, "web", name)
-	}
-	for _, pair := range []string{"deploy", "deploy/", "/web", "/", "", "deploy/web/x"} {
-		_, _, err := mapper.ResourceAndName(t.Context(), pair)
-		require.ErrorContains(t, err, "not a resource and a name", pair)
-		assert.False(t, meta.IsNoMatchError(err))
-	}
-	_, _, err := mapper.ResourceAndName(t.Context(), "nothing/web")
-	assert.True(t, meta.IsNoMatchError(err), "%v", err)
-}

@@ -269,9 +269,6 @@ func FuzzResource(f *testing.F) {
 		requireAnswer(t, err == nil, err)
 		_, err = adapter.RESTMappings(schema.GroupKind{Group: "apps", Kind: name}, name)
 		requireAnswer(t, err == nil, err)
-		if mapping, object, err := mapper.ResourceAndName(t.Context(), name); err == nil && (mapping == nil || object == "") {
-			t.Fatal("neither a pair nor an error")
-		}
 	})
 }
 

@@ -35,13 +35,6 @@ func (c *Conn) WithOnWarning(onWarning func(ctx context.Context, text string)) *
 	return derived
 }
 
-// WithMemoryLimits returns a Conn with these limits. It shares everything else with c.
-func (c *Conn) WithMemoryLimits(limits MemoryLimits) *Conn {
-	derived := c.derive()
-	derived.options.MemoryLimits = limits
-	return derived
-}
-
 // derive returns a Conn with c's network connections and credential. Only c's Close closes them.
 func (c *Conn) derive() *Conn {
 	derived := *c

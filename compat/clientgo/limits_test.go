@@ -33,9 +33,9 @@ func zipped(t *testing.T, limits transport.MemoryLimits, body string) dynamic.Re
 		_, _ = io.WriteString(w, text.String())
 	}))
 	t.Cleanup(server.Close)
-	conn, err := transport.New(server.URL, server.Client(), nil)
+	conn, err := transport.New(server.URL, server.Client(), &transport.Options{MemoryLimits: limits})
 	require.NoError(t, err)
-	return clientgo.NewDynamic(conn.WithMemoryLimits(limits)).Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	return clientgo.NewDynamic(conn).Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
 }
 
 func TestNewDynamic_MemoryLimits(t *testing.T) {
