@@ -145,7 +145,7 @@ func TestPrinter_Formats(t *testing.T) {
 func TestPrinter_TemplateErrorsHaveData(t *testing.T) {
 	for _, c := range []struct{ template, option, cause string }{
 		{"a{{.kind.more}}", "true", `template: output:1:8: executing "output" at <.kind.more>: can't evaluate field more in type interface {}`},
-		{"a{{.none}}", "false", `template: output:1:4: executing "output" at <.none>: map has no entry for key "none"`},
+		{"a{{.none}}", "false", `template: output:1:3: executing "output" at <.none>: map has no entry for key "none"`},
 	} {
 		var output strings.Builder
 		printer, err := parsed(t, "-o", "go-template="+c.template, "--allow-missing-template-keys="+c.option).Printer(&output)
