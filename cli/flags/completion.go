@@ -83,8 +83,8 @@ func (c *Connection) CompleteNamespaces(cmd *cobra.Command, _ []string, prefix s
 	return c.names(ctx, "namespaces", prefix), noFiles
 }
 
-// CompleteTypes completes the names of resources with all verbs: an argument TYPE[,TYPE].
-func (c *Connection) CompleteTypes(ctx context.Context, prefix string, verbs ...string) []cobra.Completion {
+// types completes the names of resources with all verbs: an argument TYPE[,TYPE].
+func (c *Connection) types(ctx context.Context, prefix string, verbs ...string) []cobra.Completion {
 	client, err := c.Client(ctx)
 	if err != nil {
 		return nil
@@ -131,9 +131,9 @@ func (c *Connection) CompleteTargets(cmd *cobra.Command, args []string, prefix s
 		}
 		return completions, noFiles
 	case len(args) == 0:
-		return c.CompleteTypes(ctx, prefix, "get"), noFiles
+		return c.types(ctx, prefix, "get"), noFiles
 	case strings.Contains(args[0], "/"):
-		return c.CompleteTypes(ctx, prefix, "get"), noFiles | cobra.ShellCompDirectiveNoSpace
+		return c.types(ctx, prefix, "get"), noFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	completions := c.names(ctx, args[0], prefix)
 	return slices.DeleteFunc(completions, func(name string) bool { return slices.Contains(args[1:], name) }), noFiles

@@ -1,15 +1,8 @@
 package flags
 
 import (
-	"context"
-	"errors"
-	"strings"
-
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/restmapper"
 )
 
 // Selection has the values of the selection flags.
@@ -36,48 +29,4 @@ func (s *Selection) AddChunkFlag(fs *pflag.FlagSet) {
 // ListOptions returns the options for listing the selected objects.
 func (s *Selection) ListOptions() *metav1.ListOptions {
 	return &metav1.ListOptions{LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector, Limit: s.ChunkSize}
-}
-
-// Resource returns a handle on the resource with a name. An ambiguous name means its first resource, as in kubectl.
-func Resource(ctx context.Context, client *dynamic.Client, name string) (*dynamic.Resource, error) {
-	r, err := client.Resource(ctx, name)
-	var ambiguous *restmapper.AmbiguousError
-	if !errors.As(err, &ambiguous) {
-		return r, err
-	}
-	first := ambiguous.Candidates[0]
-	return client.Resource(ctx, first.Resource+"."+first.Version+"."+first.Group)
-}
-
-func resources(ctx context.Context, client *dynamic.Client, list string) ([]*dynamic.Resource, error) {
-	var handles []*dynamic.Resource
-	seen := map[string]bool{}
-	add := func(handle *dynamic.Resource) {
-		if key := handle.Mapping().GVR.String(); !seen[key] {
-			seen[key] = true
-			handles = append(handles, handle)
-		}
-	}
-	for name := range strings.SplitSeq(list, ",") {
-		if name == "" {
-			continue
-		}
-		mappings, err := client.Mapper().Resources(ctx, name)
-		var ambiguous *restmapper.AmbiguousError
-		if errors.As(err, &ambiguous) {
-			handle, err := Resource(ctx, client, name)
-			if err != nil {
-				return nil, err
-			}
-			add(handle)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, mapping := range mappings {
-			add(client.ForMapping(mapping))
-		}
-	}
-	return handles, nil
 }

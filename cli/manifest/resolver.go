@@ -13,14 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// defaultEstablishTimeout is the default of Resolver.EstablishTimeout.
-const defaultEstablishTimeout = 30 * time.Second
+// establishTimeout limits the wait for the definition of an object's kind.
+const establishTimeout = 30 * time.Second
 
 // Resolver finds the resources of the objects of a manifest, including resources defined in the manifest itself.
 type Resolver struct {
-	// EstablishTimeout limits the wait for the definition of an object's kind. The default is 30 seconds.
-	EstablishTimeout time.Duration
-
 	client      *dynamic.Client
 	definitions map[schema.GroupKind]*unstructured.Object // not known to be established
 }
@@ -49,12 +46,8 @@ func (r *Resolver) Resolve(ctx context.Context, obj *Object) (*dynamic.ManifestO
 
 func (r *Resolver) resolve(ctx context.Context, obj *Object, definition *unstructured.Object) (*dynamic.ManifestObject, error) {
 	if definition != nil {
-		timeout := r.EstablishTimeout
-		if timeout == 0 {
-			timeout = defaultEstablishTimeout
-		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeout(ctx, establishTimeout)
 		defer cancel()
 	}
 	isFirst := definition != nil

@@ -80,7 +80,9 @@ func (f *Flags) AddObjectFlags(fs *pflag.FlagSet) {
 }
 
 // IsTable reports whether the format is a server-side table.
-func (f *Flags) IsTable() bool { return f.Output == "" && f.Template == "" || f.Output == "wide" }
+func (f *Flags) IsTable() bool { return f.isDefault() || f.Output == "wide" }
+
+func (f *Flags) isDefault() bool { return f.Output == "" && f.Template == "" }
 
 // Validate returns an error for contradictory flags.
 func (f *Flags) Validate() error {
@@ -96,7 +98,10 @@ func (f *Flags) Validate() error {
 // format returns the name of the format and its argument.
 func (f *Flags) format() (name, argument string, err error) {
 	output := f.Output
-	if output == "" && f.Template != "" {
+	switch {
+	case f.isDefault():
+		output = "name"
+	case output == "":
 		output = "go-template"
 	}
 	name, argument, _ = strings.Cut(output, "=")
@@ -118,6 +123,8 @@ type Printer struct {
 	filter *filter
 	sortBy string
 	format formatter
+	// isLine is set for the default format.
+	isLine bool
 }
 
 // formatter is the format-specific part of a printer.
@@ -128,8 +135,9 @@ type formatter interface {
 	list(w io.Writer, objects func(yield func(map[string]any) bool)) error
 }
 
-// Printer returns a printer to w. The format must not be a table: see Table. If w is a terminal, control characters in objects
-// are replaced.
+// Printer returns a printer to w, or an error for an invalid format. Commands for changing objects call it before they send a
+// request. The default format is the name of each object: see Printer.Changed. The format must not be wide: see Table. If w is
+// a terminal, control characters in objects are replaced.
 func (f *Flags) Printer(w io.Writer) (*Printer, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -146,7 +154,7 @@ func (f *Flags) Printer(w io.Writer) (*Printer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Printer{w: printable.Writer(w), filter: filter, sortBy: f.SortBy, format: format}, nil
+	return &Printer{w: printable.Writer(w), filter: filter, sortBy: f.SortBy, format: format, isLine: f.isDefault()}, nil
 }
 
 func (f *Flags) formatter(name, argument string) (formatter, error) {

@@ -354,7 +354,7 @@ func TestTable_SortRows(t *testing.T) {
 	assert.Equal(t, metav1.IncludeMetadata, parsed(t).Include(true))
 }
 
-func TestFlags_Changed(t *testing.T) {
+func TestPrinter_Changed(t *testing.T) {
 	deployment := &unstructured.Object{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"}}}
 	for output, want := range map[string]string{
 		"":         "deployment.apps/web created\n",
@@ -364,7 +364,18 @@ func TestFlags_Changed(t *testing.T) {
 		var written strings.Builder
 		flags := print.NewFlags()
 		flags.Output = output
-		require.NoError(t, flags.Changed(&written, deployment, "created"))
+		printer, err := flags.Printer(&written)
+		require.NoError(t, err)
+		require.NoError(t, printer.Changed(deployment, "created"))
 		assert.Equal(t, want, written.String())
 	}
+}
+
+func TestColumns_HeaderWithoutRows(t *testing.T) {
+	var written strings.Builder
+	columns := print.NewColumns(&written, []string{"NAME", "AGE"})
+	require.NoError(t, columns.Flush())
+	require.NoError(t, columns.Row("web\x1b", "1s"))
+	require.NoError(t, columns.Flush())
+	assert.Equal(t, "NAME   AGE\nweb^[   1s\n", written.String())
 }

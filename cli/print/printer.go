@@ -57,6 +57,15 @@ func (p *Printer) List(objects iter.Seq[*unstructured.Object]) error {
 	return printable.Flush(p.w)
 }
 
+// Changed writes a changed object. In the default format it is a line with the operation, such as "deployment.apps/web created".
+func (p *Printer) Changed(obj *unstructured.Object, operation string) error {
+	if !p.isLine {
+		return p.Object(obj)
+	}
+	_, err := fmt.Fprintln(p.w, printable.LineFor(p.w, Name(obj)), operation)
+	return err
+}
+
 // Event writes a watch event, as kubectl get --output-watch-events does.
 func (p *Printer) Event(eventType string, obj *unstructured.Object) error {
 	object, keep, err := p.filter.apply(obj.Object)
@@ -71,20 +80,6 @@ func (p *Printer) Event(eventType string, obj *unstructured.Object) error {
 		return format.line(p.w, event)
 	}
 	return p.write(event)
-}
-
-// Changed writes a line about a changed object, such as "deployment.apps/web created", or the object if Output is a format. w is the
-// command's standard output.
-func (f *Flags) Changed(w io.Writer, obj *unstructured.Object, operation string) error {
-	if f.Output == "" && f.Template == "" {
-		_, err := fmt.Fprintln(w, printable.LineFor(w, Name(obj)+" "+operation))
-		return err
-	}
-	printer, err := f.Printer(w)
-	if err != nil {
-		return err
-	}
-	return printer.Object(obj)
 }
 
 // Name returns the object's kind, group and name as kubectl prints them: deployment.apps/web.
@@ -106,6 +101,10 @@ func nameOf(object map[string]any) string {
 	}
 	return strings.ToLower(kind) + "." + group + "/" + name
 }
+
+// Terminal returns w, or a sanitizing writer to w if w is a terminal: control characters except tab and line break become U+FFFD.
+// Use the writer for errors and warnings of a server. It is safe for concurrent use.
+func Terminal(w io.Writer) io.Writer { return printable.Writer(w) }
 
 type nameFormat struct{}
 

@@ -39,7 +39,9 @@ func TestPrinter_TerminalGetsNoControls(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, shown, strings.TrimPrefix(strings.TrimRight(line, "\r\n"), "x/"), format)
 	}
-	require.NoError(t, NewFlags().Changed(tty, obj, "created"))
+	printer, err := NewFlags().Printer(tty)
+	require.NoError(t, err)
+	require.NoError(t, printer.Changed(obj, "created"))
 	line, err := lines.ReadString('\n')
 	require.NoError(t, err)
 	assert.Equal(t, "x/"+shown+" created\r\n", line)
@@ -56,9 +58,11 @@ func TestPrinter_TerminalGetsNoControls(t *testing.T) {
 		f := NewFlags()
 		f.Output = c.output
 		obj := &unstructured.Object{Object: map[string]any{"kind": "X", "metadata": map[string]any{"name": c.name}}}
-		require.NoError(t, f.Changed(tty, obj, "created"))
+		printer, err := f.Printer(tty)
+		require.NoError(t, err)
+		require.NoError(t, printer.Changed(obj, "created"))
 		shown := make([]byte, len(c.want))
-		_, err := io.ReadFull(lines, shown)
+		_, err = io.ReadFull(lines, shown)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, string(shown), c.output)
 	}

@@ -1,14 +1,14 @@
 // Package progress shows the progress of a waiting command: on a terminal in redrawn lines, elsewhere in occasional plain lines.
 //
-//	display := progress.New(os.Stderr, nil)
+//	display := progress.New(os.Stderr)
 //	defer display.Close()
 //	display.Update("web", "deployment web: %d of %d replicas are available", have, want)
 //	…
 //	display.Remove("web")
 //
 // On a terminal, the last lines are the lines of all keys, in the order of their first updates. They are cut at the terminal's
-// width, redrawn at most every Options.Interval, and removed by Close. Further output to the same terminal must be written to
-// Above. Elsewhere, the latest text of a key is written every Options.PlainInterval: a long wait is logged in a few lines, a
+// width, redrawn at most every 100 milliseconds, and removed by Close. Further output to the same terminal must be written to
+// Above. Elsewhere, the latest text of a key is written every ten seconds: a long wait is logged in a few lines, a
 // short wait not at all.
 package progress
 
@@ -23,32 +23,22 @@ import (
 	"github.com/anykind/anykind/cli/internal/printable"
 )
 
-// Defaults of Options.
 const (
-	defaultInterval      = 100 * time.Millisecond
-	defaultPlainInterval = 10 * time.Second
-	defaultMaxLines      = 8
-	elapsedInterval      = time.Second
+	// interval is the minimum interval between redraws of a terminal.
+	interval = 100 * time.Millisecond
+	// plainInterval is the interval before each plain line of a key.
+	plainInterval = 10 * time.Second
+	// maxLines is the maximum number of status lines on a terminal, also limited by its height. The last line counts the hidden
+	// lines.
+	maxLines        = 8
+	elapsedInterval = time.Second
 )
-
-// Options configures a Display. The zero value has defaults for all fields.
-type Options struct {
-	// Interval is the minimum interval between redraws of a terminal. The default is 100 milliseconds.
-	Interval time.Duration
-	// PlainInterval is the interval before each plain line of a key. The default is ten seconds.
-	PlainInterval time.Duration
-	// MaxLines is the maximum number of status lines on a terminal, also limited by its height. The last line counts the hidden
-	// lines. The default is 8.
-	MaxLines int
-	// Size returns the width and height of a terminal, or false without a terminal. The default is the size of the writer if it
-	// is an *os.File.
-	Size func() (width, height int, isTerminal bool)
-}
 
 // Display shows the status of several tasks. Each task has a key. It is safe for concurrent use.
 type Display struct {
-	out  io.Writer
-	opts Options
+	out io.Writer
+	// size returns the width and height of a terminal, or false without a terminal.
+	size func() (width, height int, isTerminal bool)
 
 	mu       sync.Mutex
 	tasks    []*task
@@ -68,31 +58,15 @@ type task struct {
 	printed   string
 }
 
-// New returns a display that writes to out; nil options mean defaults. Nothing is written before the first Update.
-func New(out io.Writer, opts *Options) *Display {
+// New returns a display that writes to out. Nothing is written before the first Update.
+func New(out io.Writer) *Display {
 	out = printable.Unwrap(out)
-	d := &Display{out: out}
-	if opts != nil {
-		d.opts = *opts
-	}
-	if d.opts.Interval <= 0 {
-		d.opts.Interval = defaultInterval
-	}
-	if d.opts.PlainInterval <= 0 {
-		d.opts.PlainInterval = defaultPlainInterval
-	}
-	if d.opts.MaxLines <= 0 {
-		d.opts.MaxLines = defaultMaxLines
-	}
-	if d.opts.Size == nil {
-		d.opts.Size = sizeOf(out)
-	}
-	return d
+	return &Display{out: out, size: sizeOf(out)}
 }
 
 // IsTerminal reports whether the lines are redrawn.
 func (d *Display) IsTerminal() bool {
-	_, _, isTerminal := d.opts.Size()
+	_, _, isTerminal := d.size()
 	return isTerminal
 }
 
@@ -168,7 +142,7 @@ func (d *Display) start() {
 
 func (d *Display) run(stop <-chan struct{}, stopped chan<- struct{}) {
 	defer close(stopped)
-	ticker := time.NewTicker(d.opts.Interval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -187,21 +161,21 @@ func (d *Display) refresh(now time.Time) {
 	if d.isClosed || len(d.tasks) == 0 {
 		return
 	}
-	width, height, isTerminal := d.opts.Size()
+	width, height, isTerminal := d.size()
 	if !isTerminal {
 		d.printPlain(now)
 		return
 	}
-	// Tasks shorter than Interval are not drawn.
-	if now.Sub(d.drawnAt) >= d.opts.Interval && now.Sub(d.tasks[0].since) >= d.opts.Interval {
+	// Tasks shorter than interval are not drawn.
+	if now.Sub(d.drawnAt) >= interval && now.Sub(d.tasks[0].since) >= interval {
 		d.draw(now, width, height)
 	}
 }
 
-// printPlain writes the text of each key, at most once per PlainInterval.
+// printPlain writes the text of each key, at most once per plainInterval.
 func (d *Display) printPlain(now time.Time) {
 	for _, t := range d.tasks {
-		if t.text == t.printed || now.Sub(t.printedAt) < d.opts.PlainInterval {
+		if t.text == t.printed || now.Sub(t.printedAt) < plainInterval {
 			continue
 		}
 		t.printed = t.text
@@ -229,7 +203,7 @@ func (d *Display) draw(now time.Time, width, height int) {
 
 // lines returns the lines for a terminal size.
 func (d *Display) lines(now time.Time, width, height int) []string {
-	limit := max(min(d.opts.MaxLines, height-2), 1)
+	limit := max(min(maxLines, height-2), 1)
 	shown := d.tasks
 	if len(shown) > limit {
 		shown = shown[:max(limit-1, 1)]
@@ -250,7 +224,7 @@ func (d *Display) erase() {
 		return
 	}
 	var b strings.Builder
-	width, _, _ := d.opts.Size()
+	width, _, _ := d.size()
 	d.moveToFirst(&b, width)
 	b.WriteString("\x1b[J")
 	d.drawn = nil

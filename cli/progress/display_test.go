@@ -85,14 +85,17 @@ func (s *screen) text() string {
 	return strings.TrimRight(strings.Join(s.rows, "\n"), "\n")
 }
 
-func terminalOf(width, height int) *Options {
-	return &Options{Size: func() (int, int, bool) { return width, height, true }}
+// newOn returns a display on a terminal of 40 columns and 10 lines.
+func newOn(s *screen) *Display {
+	d := New(s)
+	d.size = func() (int, int, bool) { return 40, 10, true }
+	return d
 }
 
 func TestDisplay_RedrawsTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{}
-		d := New(s, terminalOf(40, 10))
+		d := newOn(s)
 		d.Update("a", "first\nline")
 		d.Update("b", "%d of %d", 1, 3)
 		assert.Empty(t, s.text(), "not drawn at once")
@@ -117,7 +120,7 @@ func TestDisplay_RedrawsTerminal(t *testing.T) {
 func TestDisplay_LimitsRedraws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{}
-		d := New(s, terminalOf(40, 10))
+		d := newOn(s)
 		for i := range 1000 {
 			d.Update("a", "%d of 1000", i)
 			time.Sleep(time.Millisecond)
@@ -133,7 +136,8 @@ func TestDisplay_FitsTerminal(t *testing.T) {
 		s := &screen{}
 		var width atomic.Int64
 		width.Store(20)
-		d := New(s, &Options{Size: func() (int, int, bool) { return int(width.Load()), 5, true }})
+		d := New(s)
+		d.size = func() (int, int, bool) { return int(width.Load()), 5, true }
 		for i := range 5 {
 			d.Update(fmt.Sprint(i), "task %d is waiting for something", i)
 		}
@@ -154,7 +158,7 @@ func TestDisplay_FitsTerminal(t *testing.T) {
 func TestDisplay_PlainLinesFromTimeToTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		d := New(&out, nil)
+		d := New(&out)
 		for i := range 40 {
 			d.Update("a", "%d changes", i)
 			time.Sleep(700 * time.Millisecond)

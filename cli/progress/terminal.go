@@ -7,7 +7,7 @@ import (
 	"golang.org/x/term"
 )
 
-// sizeOf returns the default of Options.Size for a writer. It returns false for TERM=dumb.
+// sizeOf returns Display.size for a writer. It returns false for TERM=dumb.
 func sizeOf(out io.Writer) func() (int, int, bool) {
 	file, isFile := out.(*os.File)
 	if !isFile || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {

@@ -163,7 +163,7 @@ func (o *deleteOptions) deleteRaw(ctx context.Context, s *command.State) error {
 
 // deleteAll deletes the objects. A non-nil confirmed limits the deletion to its objects.
 func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []string, confirmed map[string]bool) (begun []deleted, found int, err error) {
-	display := progress.New(s.Err, nil)
+	display := progress.New(s.Err)
 	defer display.Close()
 	out := *s
 	out.Out = display.Above(s.Out)
@@ -255,7 +255,7 @@ func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
 
 // awaitAll waits until the objects are deleted. Like kubectl, it does not wait for an object if the user may not watch it.
 func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []deleted) error {
-	display := progress.New(s.Err, nil)
+	display := progress.New(s.Err)
 	defer display.Close()
 	waitCtx := ctx
 	if o.timeout > 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -106,7 +107,8 @@ func (o *metadataOptions) command(s *command.State) *cobra.Command {
 	return cmd
 }
 
-func (o *metadataOptions) complete(s *command.State, args []string) (resources []string, err error) {
+// complete parses arguments and flags. Objects are printed to out.
+func (o *metadataOptions) complete(s *command.State, out io.Writer, args []string) (resources []string, err error) {
 	if err := o.write.complete(s.Errorf); err != nil {
 		return nil, err
 	}
@@ -135,11 +137,13 @@ func (o *metadataOptions) complete(s *command.State, args []string) (resources [
 	if err := checkAll(o.objects.all, o.objects.selection.LabelSelector, o.objects.selection.FieldSelector); err != nil {
 		return nil, err
 	}
-	return resources, o.output.complete(s.Out, o.write.dryRun)
+	return resources, o.output.complete(out, o.write.dryRun)
 }
 
 func (o *metadataOptions) run(ctx context.Context, s *command.State, args []string) error {
-	resources, err := o.complete(s, args)
+	display := progress.New(s.Err)
+	defer display.Close()
+	resources, err := o.complete(s, display.Above(s.Out), args)
 	if err != nil {
 		return err
 	}
@@ -147,9 +151,6 @@ func (o *metadataOptions) run(ctx context.Context, s *command.State, args []stri
 	if !isOne && o.resourceVersion != "" {
 		return errors.New("--resource-version may only be used with a single resource")
 	}
-	display := progress.New(s.Err, nil)
-	defer display.Close()
-	o.output.out = display.Above(s.Out)
 	count := &tally{verb: "changed"}
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, resources, true) {

@@ -24,15 +24,14 @@ func TestOutput_OneLineOnTerminal(t *testing.T) {
 		_ = screen.Close()
 	})
 	out := printable.Writer(tty)
-	display := progress.New(out, nil)
+	display := progress.New(out)
 	t.Cleanup(display.Close)
 	lines := bufio.NewReader(screen)
 	obj := &unstructured.Object{Object: map[string]any{"kind": "X", "metadata": map[string]any{"name": "a\nx/fake\x1b[2J"}}}
 	for format, want := range map[string]string{"": "x/a x/fake\ufffd[2J updated\r\n", "name": "x/a x/fake\ufffd[2J\r\n"} {
 		o := &output{Flags: *print.NewFlags()}
 		o.Output = format
-		require.NoError(t, o.complete(out, dryRunNone))
-		o.out = display.Above(out)
+		require.NoError(t, o.complete(display.Above(out), dryRunNone))
 		require.NoError(t, o.object(obj, "updated"))
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)

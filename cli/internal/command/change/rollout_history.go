@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -87,15 +86,15 @@ func (o *rolloutHistoryOptions) print(ctx context.Context, s *command.State, t *
 	}
 	switch {
 	case len(revisions) == 0:
-		return o.output.line(print.Name(t.object), "\nNo rollout history found.")
+		return o.output.object(t.object, "\nNo rollout history found.")
 	case o.revision > 0:
 		text, err := templateText(revisions[0].template)
 		if err != nil {
 			return err
 		}
-		return o.output.line(print.Name(t.object), fmt.Sprintf("with revision #%d\n%s", o.revision, text))
+		return o.output.object(t.object, fmt.Sprintf("with revision #%d\n%s", o.revision, text))
 	}
-	return o.output.line(print.Name(t.object), "\n"+historyTable(revisions))
+	return o.output.object(t.object, "\n"+historyTable(revisions))
 }
 
 func historyTable(revisions []revision) string {

@@ -103,7 +103,7 @@ type statusLines struct {
 }
 
 func newStatusLines(out io.Writer, key string) *statusLines {
-	return &statusLines{out: out, display: progress.New(out, nil), key: key}
+	return &statusLines{out: out, display: progress.New(out), key: key}
 }
 
 func (l *statusLines) print(text string, isLast bool) error {

@@ -151,7 +151,7 @@ func (o *scaleOptions) checkPreconditions(scale *unstructured.Object) error {
 
 // awaitReplicas waits until status.replicas is the requested number. It returns early if spec.replicas is changed meanwhile.
 func (o *scaleOptions) awaitReplicas(ctx context.Context, s *command.State, t *target) error {
-	display := progress.New(s.Err, nil)
+	display := progress.New(s.Err)
 	defer display.Close()
 	waitCtx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,8 @@ func (o *setOptions) addFlags(cmd *cobra.Command, s *command.State) {
 	fs.BoolVar(&o.objects.isLocal, "local", false, "If true, set will NOT contact api-server but run locally.")
 }
 
-func (o *setOptions) complete(s *command.State, resources []string) error {
+// complete parses the flags. Objects are printed to out.
+func (o *setOptions) complete(s *command.State, out io.Writer, resources []string) error {
 	if err := o.write.complete(s.Errorf); err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func (o *setOptions) complete(s *command.State, resources []string) error {
 	case o.objects.isLocal && len(resources) > 0:
 		return errors.New("you must specify resources by --filename when --local is set")
 	}
-	return o.output.complete(s.Out, o.write.dryRun)
+	return o.output.complete(out, o.write.dryRun)
 }
 
 // run calls change for a copy of each object and sends the difference. For an unchanged object it prints the text unchanged, or
@@ -110,12 +112,11 @@ func (o *setOptions) complete(s *command.State, resources []string) error {
 func (o *setOptions) run(ctx context.Context, s *command.State, resources []string, operation, unchanged string,
 	change func(*target, *unstructured.Object) error,
 ) error {
-	if err := o.complete(s, resources); err != nil {
+	display := progress.New(s.Err)
+	defer display.Close()
+	if err := o.complete(s, display.Above(s.Out), resources); err != nil {
 		return err
 	}
-	display := progress.New(s.Err, nil)
-	defer display.Close()
-	o.output.out = display.Above(s.Out)
 	count := &tally{verb: operation}
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, resources, true) {

@@ -51,16 +51,15 @@ func waitCommand(s *command.State) *cobra.Command {
 }
 
 func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) error {
-	if err := o.output.complete(s.Out, dryRunNone); err != nil {
+	display := progress.New(s.Err)
+	defer display.Close()
+	if err := o.output.complete(display.Above(s.Out), dryRunNone); err != nil {
 		return err
 	}
 	conditions, err := parseWaitConditions(o.conditions)
 	if err != nil {
 		return err
 	}
-	display := progress.New(s.Err, nil)
-	defer display.Close()
-	o.output.out = display.Above(s.Out)
 	timeout := o.timeout
 	if timeout < 0 {
 		timeout = maxWait

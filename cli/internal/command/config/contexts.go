@@ -62,20 +62,22 @@ func printContexts(s *command.State, file *kubeconfig.File, names []string, name
 		}
 		return nil
 	}
-	var rows [][]string
+	header := []string{"CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"}
+	if noHeaders {
+		header = nil
+	}
+	columns := print.NewColumns(s.Out, header)
 	for _, name := range names {
 		mark := " "
 		if name == file.CurrentContext {
 			mark = "*"
 		}
 		kubeContext := file.Contexts[name]
-		rows = append(rows, []string{mark, name, kubeContext.Cluster, kubeContext.User, kubeContext.Namespace})
+		if err := columns.Row(mark, name, kubeContext.Cluster, kubeContext.User, kubeContext.Namespace); err != nil {
+			return err
+		}
 	}
-	header := []string{"CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"}
-	if noHeaders {
-		header = nil
-	}
-	return print.Columns(s.Out, header, rows)
+	return columns.Flush()
 }
 
 func newNameList(s *command.State, use, short string, names func(*kubeconfig.File) []string) *cobra.Command {

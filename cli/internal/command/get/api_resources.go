@@ -136,7 +136,10 @@ func (c *apiResourcesCommand) print(resources []*discovery.Resource) error {
 	if c.output == "wide" {
 		header = append(header, "VERBS", "CATEGORIES")
 	}
-	rows := make([][]string, 0, len(resources))
+	if c.noHeaders {
+		header = nil
+	}
+	columns := print.NewColumns(c.Out, header)
 	for _, r := range resources {
 		row := []string{
 			r.GVR.Resource, strings.Join(r.ShortNames, ","), r.GVR.GroupVersion().String(),
@@ -145,12 +148,11 @@ func (c *apiResourcesCommand) print(resources []*discovery.Resource) error {
 		if c.output == "wide" {
 			row = append(row, strings.Join(r.Verbs, ","), strings.Join(r.Categories, ","))
 		}
-		rows = append(rows, row)
+		if err := columns.Row(row...); err != nil {
+			return err
+		}
 	}
-	if c.noHeaders {
-		header = nil
-	}
-	return print.Columns(c.Out, header, rows)
+	return columns.Flush()
 }
 
 func (c *apiResourcesCommand) encode(resources []*discovery.Resource) error {

@@ -126,18 +126,27 @@ func (c *eventsCommand) none(ctx context.Context) error {
 }
 
 func (c *eventsCommand) print(events []*unstructured.Object) error {
-	if c.output.Output != "" || c.output.Template != "" {
-		printer, err := c.output.Printer(c.Out)
-		if err != nil {
+	if c.isDefaultFormat() {
+		return c.printRows(print.NewColumns(c.Out, c.header()), events)
+	}
+	printer, err := c.output.Printer(c.Out)
+	if err != nil {
+		return err
+	}
+	return printer.List(slices.Values(events))
+}
+
+func (c *eventsCommand) isDefaultFormat() bool {
+	return c.output.Output == "" && c.output.Template == ""
+}
+
+func (c *eventsCommand) printRows(columns *print.Columns, events []*unstructured.Object) error {
+	for _, event := range events {
+		if err := columns.Row(c.row(event)...); err != nil {
 			return err
 		}
-		return printer.List(slices.Values(events))
 	}
-	rows := make([][]string, len(events))
-	for i, event := range events {
-		rows[i] = c.row(event)
-	}
-	return print.Columns(c.Out, c.header(), rows)
+	return columns.Flush()
 }
 
 // follow prints the existing events in the order of their times, and then new events.
@@ -173,30 +182,28 @@ func (c *eventsCommand) follow(ctx context.Context, events *dynamic.Resource, se
 	return nil
 }
 
-// eventWriter returns a function for writing events without delay.
+// eventWriter returns a function for writing events without delay. The header precedes the first event.
 func (c *eventsCommand) eventWriter() (func(...*unstructured.Object) error, error) {
-	if c.output.Output != "" || c.output.Template != "" {
-		printer, err := c.output.Printer(c.Out)
-		if err != nil {
-			return nil, err
-		}
+	if c.isDefaultFormat() {
+		columns := print.NewColumns(c.Out, c.header())
 		return func(events ...*unstructured.Object) error {
-			for _, event := range events {
-				if err := printer.Object(event); err != nil {
-					return err
-				}
+			if len(events) == 0 {
+				return nil
 			}
-			return nil
+			return c.printRows(columns, events)
 		}, nil
 	}
-	columns := print.NewColumns(c.Out, c.header())
+	printer, err := c.output.Printer(c.Out)
+	if err != nil {
+		return nil, err
+	}
 	return func(events ...*unstructured.Object) error {
 		for _, event := range events {
-			if err := columns.Row(c.row(event)...); err != nil {
+			if err := printer.Object(event); err != nil {
 				return err
 			}
 		}
-		return columns.Flush()
+		return nil
 	}, nil
 }
 

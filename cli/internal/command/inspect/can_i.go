@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/unstructured"
@@ -150,7 +149,7 @@ func (c *canI) resolve(ctx context.Context, asked *access, what string) error {
 	if err != nil {
 		return err
 	}
-	found, err := flags.Resource(ctx, client, strings.ToLower(typed))
+	found, err := c.Connection.Handle(ctx, strings.ToLower(typed))
 	if err != nil {
 		if _, snapshotErr := client.Discovery().Snapshot(ctx); snapshotErr != nil {
 			return snapshotErr

@@ -123,7 +123,7 @@ func (o *copyOptions) run(ctx context.Context, source, destination string) error
 func (o *copyOptions) copy(ctx context.Context, pods *dynamic.Resource, from, to fileSpec) error {
 	opts := &stream.CopyOptions{Container: o.container, NoPreserve: o.noPreserve}
 	if !o.quiet {
-		display := progress.New(o.Err, nil)
+		display := progress.New(o.Err)
 		defer display.Close()
 		opts.OnProgress = func(p stream.CopyProgress) {
 			display.Update("copy", "%s: %s of %s, %s in all", p.Path, sizeText(p.Done), sizeText(p.Size), sizeText(p.Total))
