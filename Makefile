@@ -109,6 +109,12 @@ ifdef RERUN
 	@$(CHECK_PACKAGES)
 endif
 
+# Warm, on two cores, at most a minute.
+BASE ?= main
+.PHONY: check
+check: ## the inner loop: format, vet and unit tests of what differs from BASE (main) and of what imports it
+	@go run ./dev/check -base $(BASE)
+
 .PHONY: unit
 unit: ## run the tests that need no cluster
 ifdef RERUN

@@ -1,0 +1,126 @@
+// Command check is the inner loop of a change: it checks the format of changed files, vets the changed packages and all their
+// importers in every module, and runs the unit tests of changed packages and of their importers in the same module, with internal/architecture.
+//
+//	go run ./dev/check [-base main]
+//
+// A change is a difference between the working tree and the merge base with the branch -base, untracked files included. Tests of
+// importers in further modules and tests on a cluster are left to make test.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// architecture has the tests of names, imports and documents in all modules; it runs with every change.
+const architecture = "github.com/anykind/anykind/internal/architecture"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "check:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, args []string) error {
+	flags := flag.NewFlagSet("check", flag.ContinueOnError)
+	base := flags.String("base", "main", "the branch to compare with")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	top, err := output(ctx, ".", "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	r := &repository{root: strings.TrimSpace(top)}
+	files, err := r.changedFiles(ctx, *base)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		fmt.Fprintf(out, "check: no file differs from %s\n", *base)
+		return nil
+	}
+	if err := r.checkFormat(ctx, files); err != nil {
+		return err
+	}
+	if err := r.readPackages(ctx); err != nil {
+		return err
+	}
+	changed := r.changedPackages(files)
+	changed[architecture] = true
+	affected := r.importers(changed)
+	var failed []error
+	for _, module := range r.modules {
+		failed = append(failed, r.checkModule(ctx, out, module, changed, affected))
+	}
+	return errors.Join(failed...)
+}
+
+// checkModule vets the affected packages of a module, and tests them if a package of the module has changed.
+func (r *repository) checkModule(ctx context.Context, out io.Writer, module string, changed, affected map[string]bool) error {
+	packages := r.inModule(module, affected)
+	if len(packages) == 0 {
+		return nil
+	}
+	command, verb := "vet", "vetted" // go test vets, too
+	if len(r.inModule(module, changed)) > 0 {
+		command = "test"
+		verb = "tested"
+	}
+	fmt.Fprintf(out, "check: %s: %d packages %s\n", module, len(packages), verb)
+	cmd := exec.CommandContext(ctx, "go", append([]string{command}, packages...)...)
+	cmd.Dir = filepath.Join(r.root, module)
+	printed, err := cmd.CombinedOutput()
+	for line := range bytes.Lines(printed) {
+		if isQuiet := bytes.HasPrefix(line, []byte("ok ")) || bytes.HasPrefix(line, []byte("? ")); !isQuiet {
+			_, _ = out.Write(line)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("go %s in %s: %w", command, module, err)
+	}
+	return nil
+}
+
+// checkFormat returns an error with the changed files that are not formatted.
+func (r *repository) checkFormat(ctx context.Context, files []string) error {
+	source := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
+		_, err := os.Stat(filepath.Join(r.root, file))
+		return err != nil || !strings.HasSuffix(file, ".go")
+	})
+	if len(source) == 0 {
+		return nil
+	}
+	unformatted, err := output(ctx, r.root, "gofmt", append([]string{"-l"}, source...)...)
+	if err == nil && unformatted != "" {
+		err = fmt.Errorf("not formatted (run gofmt -w):\n%s", unformatted)
+	}
+	return err
+}
+
+// output runs a command in a folder and returns its standard output.
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, args[0], err, stderr.Bytes())
+	}
+	return string(stdout), nil
+}

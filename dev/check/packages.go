@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// repository has the packages of all modules in the workspace.
+type repository struct {
+	root     string
+	modules  []string // folders below root
+	packages map[string]*goPackage
+}
+
+// goPackage is a package as go list prints it.
+type goPackage struct {
+	ImportPath   string
+	Dir          string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Module       struct{ Dir string }
+}
+
+// changedFiles returns the files that differ from the merge base with a branch, relative to the root.
+func (r *repository) changedFiles(ctx context.Context, branch string) ([]string, error) {
+	base, err := output(ctx, r.root, "git", "merge-base", branch, "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	tracked, err := output(ctx, r.root, "git", "diff", "--name-only", strings.TrimSpace(base))
+	if err != nil {
+		return nil, err
+	}
+	untracked, err := output(ctx, r.root, "git", "ls-files", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(tracked + untracked), nil
+}
+
+// readPackages lists the packages of every module in the workspace.
+func (r *repository) readPackages(ctx context.Context) error {
+	folders, err := output(ctx, r.root, "go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return err
+	}
+	patterns := []string{"list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Module"}
+	for _, folder := range strings.Fields(folders) {
+		relative, err := filepath.Rel(r.root, folder)
+		if err != nil {
+			return err
+		}
+		r.modules = append(r.modules, relative)
+		patterns = append(patterns, filepath.Join(folder, "..."))
+	}
+	list, err := output(ctx, r.root, "go", patterns...)
+	if err != nil {
+		return err
+	}
+	r.packages = map[string]*goPackage{}
+	for decoder := json.NewDecoder(strings.NewReader(list)); ; {
+		listed := &goPackage{}
+		if err := decoder.Decode(listed); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		r.packages[listed.ImportPath] = listed
+	}
+}
+
+// changedPackages returns the packages of the files: of each file, the package in the nearest folder upwards, so that testdata
+// and templates count.
+func (r *repository) changedPackages(files []string) map[string]bool {
+	byFolder := map[string]string{}
+	for path, listed := range r.packages {
+		byFolder[listed.Dir] = path
+	}
+	changed := map[string]bool{}
+	for _, file := range files {
+		for folder := filepath.Dir(filepath.Join(r.root, file)); len(folder) > len(r.root); folder = filepath.Dir(folder) {
+			if path := byFolder[folder]; path != "" {
+				changed[path] = true
+				break
+			}
+		}
+	}
+	return changed
+}
+
+// importers returns the packages and all that import them, tests included.
+func (r *repository) importers(changed map[string]bool) map[string]bool {
+	importedBy := map[string][]string{}
+	testedBy := map[string][]string{}
+	for path, listed := range r.packages {
+		for _, imported := range listed.Imports {
+			importedBy[imported] = append(importedBy[imported], path)
+		}
+		for _, imported := range slices.Concat(listed.TestImports, listed.XTestImports) {
+			testedBy[imported] = append(testedBy[imported], path)
+		}
+	}
+	affected := map[string]bool{}
+	var visit func(path string)
+	visit = func(path string) {
+		if affected[path] {
+			return
+		}
+		affected[path] = true
+		for _, importer := range importedBy[path] {
+			visit(importer)
+		}
+	}
+	for path := range changed {
+		visit(path)
+	}
+	tests := map[string]bool{} // a test that imports an affected package affects no importer of its own package
+	for path := range affected {
+		for _, importer := range testedBy[path] {
+			tests[importer] = true
+		}
+	}
+	for path := range tests {
+		affected[path] = true
+	}
+	return affected
+}
+
+// inModule returns the import paths of chosen packages in a module.
+func (r *repository) inModule(module string, chosen map[string]bool) []string {
+	var paths []string
+	for path := range chosen {
+		if r.packages[path].Module.Dir == filepath.Join(r.root, module) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
