@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/admission"
-	"github.com/anykind/anykind/apitest/internal/write"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -38,14 +37,14 @@ type AdmissionRequest struct {
 func (s *Server) newAdmission() *admission.Admission {
 	return admission.New(admission.Config{
 		Mutate: admissionFuncs(s.options.Mutate, true), Validate: admissionFuncs(s.options.Validate, false),
-		Store: s.store, Registry: s.registry, ServiceURL: s.options.ServiceURL, DisableWebhooks: s.options.DisableWebhooks,
+		Store: s.store, Registry: s.registry, Access: s.access, ServiceURL: s.options.ServiceURL, DisableWebhooks: s.options.DisableWebhooks,
 	})
 }
 
 func admissionFuncs(functions []AdmissionFunc, mayChange bool) []admission.Func {
 	var adapted []admission.Func
 	for _, f := range functions {
-		adapted = append(adapted, func(ctx context.Context, attributes *write.Attributes) error {
+		adapted = append(adapted, func(ctx context.Context, attributes *admission.Attributes) error {
 			request := admissionRequest(attributes)
 			if err := f(ctx, request); err != nil {
 				return err
@@ -59,7 +58,7 @@ func admissionFuncs(functions []AdmissionFunc, mayChange bool) []admission.Func 
 	return adapted
 }
 
-func admissionRequest(a *write.Attributes) *AdmissionRequest {
+func admissionRequest(a *admission.Attributes) *AdmissionRequest {
 	request := &AdmissionRequest{
 		Operation: string(a.Operation), Resource: a.Resource.GroupVersionResource(), Kind: a.Kind, Subresource: a.Subresource,
 		Namespace: a.Namespace, Name: a.Name, DryRun: a.DryRun, Options: a.Options, Warn: a.Warn,

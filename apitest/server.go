@@ -78,10 +78,10 @@ func Start(opts *Options) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // the server runs until Close
 	s.store = store.New(s.options.History)
 	s.registry = kinds.New(s.options.Rules)
-	plugins := s.newAdmission()
-	s.onClose = append(s.onClose, plugins.Close)
 	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.clock.Now})
-	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: plugins, Access: s.access, Now: s.clock.Now, Seed: s.options.Seed})
+	admission := s.newAdmission()
+	s.onClose = append(s.onClose, admission.Close)
+	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: admission, Access: s.access, Now: s.clock.Now, Seed: s.options.Seed})
 	s.crds = definitions.New(s.ctx, s.store, s.registry, s.writer, s.clock.Now)
 	s.store.SetOnWrite(s.crds.Observe)
 	s.requests.limit = s.options.History

@@ -1,5 +1,5 @@
-// Package admission runs admission functions of tests and the stored webhook configurations on writes, in the API server's order:
-// all mutations, then all validations.
+// Package admission is the admission of writes in the API server's order. Mutation is first: the default plugins, the functions of
+// the test, the stored webhooks. Validation follows in the same order.
 package admission
 
 import (
@@ -11,26 +11,27 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
-	"github.com/anykind/anykind/apitest/internal/write"
 )
 
 // Func is an admission function of a test. An error rejects the request: a Status as it is, other errors with 403.
-type Func func(ctx context.Context, attributes *write.Attributes) error
+type Func func(ctx context.Context, attributes *Attributes) error
 
 // Config has the dependencies of an Admission.
 type Config struct {
 	Mutate, Validate []Func
 	Store            *store.Store
 	Registry         *kinds.Registry
+	Access           *access.Access // for plugins; nil allows everything
 	// ServiceURL resolves the service of a webhook to a URL. Without it, calls of such webhooks fail.
 	ServiceURL func(namespace, name string, port int32) (string, error)
 	// DisableWebhooks ignores the stored webhook configurations.
 	DisableWebhooks bool
 }
 
-// Admission implements write.Admission.
+// Admission admits the writes of a server, dry runs included. It is safe for concurrent use.
 type Admission struct {
 	config  Config
 	mu      sync.Mutex
@@ -51,8 +52,14 @@ func (a *Admission) Close() {
 	}
 }
 
-// Mutate implements write.Admission.
-func (a *Admission) Mutate(ctx context.Context, attributes *write.Attributes) error {
+// MutateByPlugins runs the mutating plugins on attributes.Object in place. An error rejects the request.
+func (a *Admission) MutateByPlugins(attributes *Attributes) error {
+	return a.runPlugins((*pluginRequest).mutate, attributes)
+}
+
+// Mutate runs the mutating functions and webhooks. They may change attributes.Object in place or replace it. An error rejects the
+// request.
+func (a *Admission) Mutate(ctx context.Context, attributes *Attributes) error {
 	if err := call(ctx, a.config.Mutate, attributes); err != nil {
 		return err
 	}
@@ -63,8 +70,11 @@ func (a *Admission) Mutate(ctx context.Context, attributes *write.Attributes) er
 	return a.mutate(ctx, hooks, attributes)
 }
 
-// Validate implements write.Admission.
-func (a *Admission) Validate(ctx context.Context, attributes *write.Attributes) error {
+// Validate runs the validating plugins, functions and webhooks. They change nothing. An error rejects the request.
+func (a *Admission) Validate(ctx context.Context, attributes *Attributes) error {
+	if err := a.runPlugins((*pluginRequest).validate, attributes); err != nil {
+		return err
+	}
 	if err := call(ctx, a.config.Validate, attributes); err != nil {
 		return err
 	}
@@ -76,7 +86,7 @@ func (a *Admission) Validate(ctx context.Context, attributes *write.Attributes) 
 	return a.validate(ctx, hooks, attributes)
 }
 
-func call(ctx context.Context, functions []Func, attributes *write.Attributes) error {
+func call(ctx context.Context, functions []Func, attributes *Attributes) error {
 	for _, function := range functions {
 		if err := function(ctx, attributes); err != nil {
 			return rejected(err, attributes)
@@ -86,7 +96,7 @@ func call(ctx context.Context, functions []Func, attributes *write.Attributes) e
 }
 
 // rejected converts err to a Status.
-func rejected(err error, attributes *write.Attributes) error {
+func rejected(err error, attributes *Attributes) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return err
@@ -99,7 +109,7 @@ func rejected(err error, attributes *write.Attributes) error {
 }
 
 // warnOfPolicies adds a warning if there are bindings of admission policies: they are stored but not evaluated.
-func (a *Admission) warnOfPolicies(attributes *write.Attributes) {
+func (a *Admission) warnOfPolicies(attributes *Attributes) {
 	if isConfiguration(attributes) || a.config.Store == nil {
 		return
 	}

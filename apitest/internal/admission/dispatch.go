@@ -14,7 +14,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	limitedpatch "github.com/anykind/anykind/apitest/internal/jsonpatch"
-	"github.com/anykind/anykind/apitest/internal/write"
 )
 
 // callError is a failure to call a webhook, which its failure policy decides about.
@@ -30,7 +29,7 @@ func (e *callError) Error() string {
 func (e *callError) Unwrap() error { return e.cause }
 
 // mutate calls the webhooks one after the other. If one changed the object, those before it that want it are called again.
-func (a *Admission) mutate(ctx context.Context, hooks []*invocation, attributes *write.Attributes) error {
+func (a *Admission) mutate(ctx context.Context, hooks []*invocation, attributes *Attributes) error {
 	reinvoke := map[*invocation]bool{}
 	for _, hook := range hooks {
 		changed, err := a.mutateOnce(ctx, hook, attributes)
@@ -54,7 +53,7 @@ func (a *Admission) mutate(ctx context.Context, hooks []*invocation, attributes 
 	return nil
 }
 
-func (a *Admission) mutateOnce(ctx context.Context, hook *invocation, attributes *write.Attributes) (changed bool, err error) {
+func (a *Admission) mutateOnce(ctx context.Context, hook *invocation, attributes *Attributes) (changed bool, err error) {
 	response, err := a.callOrIgnore(ctx, hook, attributes, true)
 	if err != nil || response == nil || len(response.Patch) == 0 {
 		return false, err
@@ -91,7 +90,7 @@ func (a *Admission) mutateOnce(ctx context.Context, hook *invocation, attributes
 }
 
 // validate calls the webhooks at the same time and returns the first error in their order.
-func (a *Admission) validate(ctx context.Context, hooks []*invocation, attributes *write.Attributes) error {
+func (a *Admission) validate(ctx context.Context, hooks []*invocation, attributes *Attributes) error {
 	errs := make([]error, len(hooks))
 	var mu sync.Mutex
 	shared := *attributes
@@ -116,7 +115,7 @@ func (a *Admission) validate(ctx context.Context, hooks []*invocation, attribute
 }
 
 // callOrIgnore returns the response of a webhook that allows the request, nil if it could not be called and need not be.
-func (a *Admission) callOrIgnore(ctx context.Context, hook *invocation, attributes *write.Attributes, mutating bool) (*response, error) {
+func (a *Admission) callOrIgnore(ctx context.Context, hook *invocation, attributes *Attributes, mutating bool) (*response, error) {
 	if attributes.DryRun && hook.SideEffects != "None" && hook.SideEffects != "NoneOnDryRun" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", hook.Name))
 	}

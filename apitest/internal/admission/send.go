@@ -24,7 +24,6 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/limits"
-	"github.com/anykind/anykind/apitest/internal/write"
 )
 
 const (
@@ -60,7 +59,7 @@ func (i *invocation) converted(object map[string]any) map[string]any {
 }
 
 // request returns the AdmissionReview sent to the webhook.
-func (i *invocation) request(uid, version string, attributes *write.Attributes) ([]byte, error) {
+func (i *invocation) request(uid, version string, attributes *Attributes) ([]byte, error) {
 	kind := func(k schema.GroupVersionKind) map[string]any {
 		return map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}
 	}
@@ -103,7 +102,7 @@ func orNull(object map[string]any) any {
 }
 
 // send calls the webhook and returns its validated response.
-func (a *Admission) send(ctx context.Context, hook *invocation, attributes *write.Attributes, mutating bool) (*response, error) {
+func (a *Admission) send(ctx context.Context, hook *invocation, attributes *Attributes, mutating bool) (*response, error) {
 	version := ""
 	for _, one := range hook.AdmissionReviewVersions {
 		if version == "" && (one == "v1" || one == "v1beta1") {

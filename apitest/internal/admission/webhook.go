@@ -13,7 +13,6 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
-	"github.com/anykind/anykind/apitest/internal/write"
 )
 
 const configurationGroup = "admissionregistration.k8s.io"
@@ -62,7 +61,7 @@ type invocation struct {
 }
 
 // hooks returns the webhooks matching the request, ordered by configuration name.
-func (a *Admission) hooks(configurations string, attributes *write.Attributes) ([]*invocation, error) {
+func (a *Admission) hooks(configurations string, attributes *Attributes) ([]*invocation, error) {
 	if a.config.DisableWebhooks || a.config.Store == nil || isConfiguration(attributes) {
 		return nil, nil
 	}
@@ -92,12 +91,12 @@ func (a *Admission) hooks(configurations string, attributes *write.Attributes) (
 }
 
 // isConfiguration reports whether the request is for an admission configuration. Admission never applies to them.
-func isConfiguration(attributes *write.Attributes) bool {
+func isConfiguration(attributes *Attributes) bool {
 	return attributes.Resource.Group == configurationGroup
 }
 
 // match returns the webhook's invocation for the request, or nil if its rules do not match.
-func (a *Admission) match(hook webhook, attributes *write.Attributes) (*invocation, error) {
+func (a *Admission) match(hook webhook, attributes *Attributes) (*invocation, error) {
 	resource := attributes.Resource
 	i := slices.IndexFunc(hook.Rules, func(r rule) bool { return r.matches(attributes, resource) })
 	if i < 0 && hook.MatchPolicy != "Exact" && resource.Definition != nil {
@@ -128,7 +127,7 @@ func (a *Admission) match(hook webhook, attributes *write.Attributes) (*invocati
 	return &invocation{webhook: hook, resource: resource}, nil
 }
 
-func (r rule) matches(attributes *write.Attributes, resource *kinds.Resource) bool {
+func (r rule) matches(attributes *Attributes, resource *kinds.Resource) bool {
 	isNamespace := resource.Group == "" && resource.Plural == "namespaces"
 	isNamespaced := attributes.Namespace != "" && !isNamespace
 	switch r.Scope {
@@ -153,7 +152,7 @@ func has(list []string, value string) bool {
 }
 
 // matchesNamespace reports whether the labels of the request's namespace match. Requests for cluster-scoped objects always match.
-func (a *Admission) matchesNamespace(selector *metav1.LabelSelector, attributes *write.Attributes) (bool, error) {
+func (a *Admission) matchesNamespace(selector *metav1.LabelSelector, attributes *Attributes) (bool, error) {
 	isNamespace := attributes.Resource.Group == "" && attributes.Resource.Plural == "namespaces"
 	if selector == nil || attributes.Namespace == "" && !isNamespace {
 		return true, nil
@@ -176,7 +175,7 @@ func (a *Admission) matchesNamespace(selector *metav1.LabelSelector, attributes 
 }
 
 // matchesObject reports whether the labels of the new or the old object match.
-func matchesObject(selector *metav1.LabelSelector, attributes *write.Attributes) (bool, error) {
+func matchesObject(selector *metav1.LabelSelector, attributes *Attributes) (bool, error) {
 	if selector == nil {
 		return true, nil
 	}

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -9,70 +8,31 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/anykind/anykind/apitest/internal/access"
-	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/nested"
-	"github.com/anykind/anykind/apitest/internal/plugins"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// Admission is called for every write, dry runs included: Mutate before validation, Validate after it.
-type Admission interface {
-	// Mutate may change attributes.Object in place or replace it. An error rejects the request.
-	Mutate(ctx context.Context, attributes *Attributes) error
-	// Validate must change nothing. An error rejects the request.
-	Validate(ctx context.Context, attributes *Attributes) error
-}
-
-// Operation is an admission operation.
-type Operation string
-
-// The operations.
-const (
-	Create  Operation = "CREATE"
-	Update  Operation = "UPDATE"
-	Delete  Operation = "DELETE"
-	Connect Operation = "CONNECT"
-)
-
-// Attributes describe a write to admission.
-type Attributes struct {
-	Operation       Operation
-	Resource        *kinds.Resource
-	Subresource     string
-	Kind            schema.GroupVersionKind // of Object: Scale for the subresource scale
-	Namespace, Name string
-	Object          map[string]any // nil for Delete
-	OldObject       map[string]any // nil for Create
-	Options         runtime.Object // *metav1.CreateOptions, UpdateOptions or DeleteOptions, with kind and apiVersion
-	DryRun          bool
-	User            access.User
-	Warn            func(text string) // adds a warning to the response
-}
-
-// mutate runs the steps before validation: the check of the namespace, the mutating plugins, Admission.Mutate.
-func (op *operation) mutate(operation Operation, name string, obj, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// mutate runs the steps before validation: the check of the namespace, the mutating plugins, and the functions and webhooks.
+func (op *operation) mutate(operation admission.Operation, name string, obj, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if err := op.checkNamespace(operation, obj); err != nil {
 		return nil, err
 	}
-	if operation == Create && op.subresource == "" {
+	if operation == admission.Create && op.subresource == "" {
 		if err := op.checkTerminating(displayName(obj)); err != nil {
 			return nil, err
 		}
 	}
-	if err := op.runPlugins(plugins.Admit, obj, oldOf(operation, old)); err != nil {
+	attributes := op.attributes(operation, name, obj, old)
+	if err := op.admission.MutateByPlugins(attributes); err != nil {
 		return nil, err
-	}
-	if op.admission == nil {
-		return obj, nil
 	}
 	managed := obj.GetManagedFields()
 	before := obj.DeepCopy()
-	attributes := op.attributes(operation, name, obj, old)
 	if err := op.admission.Mutate(op.ctx, attributes); err != nil {
 		return nil, err
 	}
@@ -100,20 +60,9 @@ func (op *operation) afterMutation(before *unstructured.Unstructured, content ma
 	return &unstructured.Unstructured{Object: decoded}, nil
 }
 
-// admit runs the validating plugins and Admission.Validate on the object to be stored.
-func (op *operation) admit(operation Operation, name string, obj, old *unstructured.Unstructured) error {
-	if err := op.runPlugins(plugins.Validate, obj, oldOf(operation, old)); err != nil || op.admission == nil {
-		return err
-	}
+// admit runs the validating admission on the object to be stored.
+func (op *operation) admit(operation admission.Operation, name string, obj, old *unstructured.Unstructured) error {
 	return op.admission.Validate(op.ctx, op.attributes(operation, name, obj.DeepCopy(), old))
-}
-
-// oldOf returns the replaced object, nil for a creation.
-func oldOf(operation Operation, old *unstructured.Unstructured) *unstructured.Unstructured {
-	if operation == Create {
-		return nil
-	}
-	return old
 }
 
 // admitDelete runs the mutating and validating admission of a deletion.
@@ -121,10 +70,7 @@ func (op *operation) admitDelete(old *unstructured.Unstructured, options *metav1
 	if err := op.checkImmortal(); err != nil {
 		return err
 	}
-	if op.admission == nil {
-		return nil
-	}
-	attributes := op.attributes(Delete, op.req.Name, nil, old.DeepCopy())
+	attributes := op.attributes(admission.Delete, op.req.Name, nil, old.DeepCopy())
 	attributes.Options = options
 	attributes.DryRun = len(options.DryRun) > 0
 	if err := op.admission.Mutate(op.ctx, attributes); err != nil {
@@ -133,8 +79,8 @@ func (op *operation) admitDelete(old *unstructured.Unstructured, options *metav1
 	return op.admission.Validate(op.ctx, attributes)
 }
 
-func (op *operation) attributes(operation Operation, name string, obj, old *unstructured.Unstructured) *Attributes {
-	attributes := &Attributes{
+func (op *operation) attributes(operation admission.Operation, name string, obj, old *unstructured.Unstructured) *admission.Attributes {
+	attributes := &admission.Attributes{
 		Operation: operation, Resource: op.resource, Subresource: op.subresource, Kind: op.kind(),
 		Namespace: op.namespaceForAdmission(name), Name: name,
 		DryRun: op.options.isDryRun(), User: op.req.User, Warn: op.warn,
@@ -146,9 +92,9 @@ func (op *operation) attributes(operation Operation, name string, obj, old *unst
 		attributes.OldObject = old.DeepCopy().Object
 	}
 	switch operation {
-	case Create:
+	case admission.Create:
 		attributes.Options = op.options.asCreate()
-	case Update:
+	case admission.Update:
 		attributes.Options = op.options.asUpdate()
 	default: // admitDelete sets the options of a deletion
 	}
@@ -156,7 +102,7 @@ func (op *operation) attributes(operation Operation, name string, obj, old *unst
 }
 
 // checkNamespace rejects writes into a missing namespace, and creations in a terminating namespace.
-func (op *operation) checkNamespace(operation Operation, obj *unstructured.Unstructured) error {
+func (op *operation) checkNamespace(operation admission.Operation, obj *unstructured.Unstructured) error {
 	namespace := op.objectNamespace()
 	if namespace == "" {
 		return nil
@@ -166,7 +112,7 @@ func (op *operation) checkNamespace(operation Operation, obj *unstructured.Unstr
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	}
 	phase := nested.String(stored, "status", "phase")
-	if operation != Create || phase != "Terminating" {
+	if operation != admission.Create || phase != "Terminating" {
 		return nil
 	}
 	err := op.forbidden(displayName(obj), fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
@@ -195,33 +141,6 @@ func (op *operation) checkImmortal() error {
 		return apierrors.NewForbidden(op.groupResource(), op.req.Name, errors.New("this namespace may not be deleted"))
 	}
 	return nil
-}
-
-// runPlugins runs a step of the API server's default admission plugins. old is nil for a creation.
-func (op *operation) runPlugins(step func(*plugins.Request) error, obj, old *unstructured.Unstructured) error {
-	if op.resource.Definition != nil {
-		return nil
-	}
-	request := &plugins.Request{
-		Resource: op.groupResource(), Subresource: op.subresource, Namespace: op.objectNamespace(),
-		Object: obj.Object, Objects: op.store, Warn: op.warn, Allowed: op.allows,
-	}
-	if old != nil {
-		request.Old = old.DeepCopy().Object
-	}
-	if err := step(request); err != nil {
-		return apierrors.NewForbidden(op.groupResource(), displayName(obj), err)
-	}
-	return nil
-}
-
-// allows reports whether the user is authorized for a verb on a cluster-scoped resource.
-func (op *operation) allows(verb, group, resource, name string) bool {
-	if op.access == nil {
-		return true
-	}
-	allowed, _ := op.access.Allowed(&op.req.User, access.Attributes{Verb: verb, Group: group, Resource: resource, Name: name})
-	return allowed
 }
 
 // confirmNoEscalation rejects roles and bindings that grant more than the user's own rights. old is nil for a creation. Updates

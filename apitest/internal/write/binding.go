@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
@@ -52,11 +53,11 @@ func (op *operation) bind(binding *unstructured.Unstructured) (Result, error) {
 	if errs := validateBinding(binding); len(errs) > 0 {
 		return Result{}, errs.ToAggregate()
 	}
-	binding, err := op.mutate(Create, op.req.Name, binding, nil)
+	binding, err := op.mutate(admission.Create, op.req.Name, binding, nil)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := op.admit(Create, op.req.Name, binding, nil); err != nil {
+	if err := op.admit(admission.Create, op.req.Name, binding, nil); err != nil {
 		return Result{}, err
 	}
 	for {

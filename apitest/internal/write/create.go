@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -41,7 +42,7 @@ func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Re
 	if obj, err = op.manage(op.empty(), obj); err != nil {
 		return Result{}, err
 	}
-	if obj, err = op.mutate(Create, name, obj, nil); err != nil {
+	if obj, err = op.mutate(admission.Create, name, obj, nil); err != nil {
 		return Result{}, err
 	}
 	if err := op.confirmNoEscalation(obj, nil); err != nil {
@@ -141,5 +142,5 @@ func (op *operation) beforeCreate(obj *unstructured.Unstructured) error {
 		return apierrors.NewInvalid(obj.GroupVersionKind().GroupKind(), obj.GetName(), errs)
 	}
 	op.warnFinalizers(obj, nil)
-	return op.admit(Create, obj.GetName(), obj, nil)
+	return op.admit(admission.Create, obj.GetName(), obj, nil)
 }

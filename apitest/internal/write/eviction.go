@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
@@ -43,7 +44,7 @@ func (op *operation) evict(eviction *unstructured.Unstructured) (Result, error) 
 	if eviction.GetName() != op.req.Name {
 		return Result{}, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
-	eviction, err := op.mutate(Create, op.req.Name, eviction, nil)
+	eviction, err := op.mutate(admission.Create, op.req.Name, eviction, nil)
 	if err != nil {
 		return Result{}, err
 	}
@@ -51,7 +52,7 @@ func (op *operation) evict(eviction *unstructured.Unstructured) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	if err := op.admit(Create, op.req.Name, eviction, nil); err != nil {
+	if err := op.admit(admission.Create, op.req.Name, eviction, nil); err != nil {
 		return Result{}, err
 	}
 	stored, exists := op.store.Get(op.key(op.req.Name))

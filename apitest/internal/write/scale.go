@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
@@ -118,7 +119,7 @@ func (op *operation) updateScale(change change, uid types.UID) (Result, error) {
 		if err != nil {
 			return err
 		}
-		return op.admit(Update, op.req.Name, scale, oldScale)
+		return op.admit(admission.Update, op.req.Name, scale, oldScale)
 	}
 	obj, _, err := op.guaranteedUpdate(update, admit, uid, false)
 	if err != nil {
@@ -152,7 +153,7 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 	if err != nil {
 		return nil, err
 	}
-	if scale, err = op.mutate(Update, op.req.Name, scale, old); err != nil {
+	if scale, err = op.mutate(admission.Update, op.req.Name, scale, old); err != nil {
 		return nil, err
 	}
 	replicas, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas")

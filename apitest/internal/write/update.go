@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
@@ -54,9 +55,9 @@ func (op *operation) update(change change, uid types.UID, mayCreate bool) (Resul
 			return nil, err
 		}
 		if live.GetUID() == "" {
-			return op.mutate(Create, op.req.Name, obj, nil)
+			return op.mutate(admission.Create, op.req.Name, obj, nil)
 		}
-		return op.mutate(Update, op.req.Name, obj, live)
+		return op.mutate(admission.Update, op.req.Name, obj, live)
 	}
 	obj, created, err := op.guaranteedUpdate(changeAndMutate, nil, uid, mayCreate)
 	if err != nil {
@@ -175,7 +176,7 @@ func (op *operation) beforeUpdate(obj, old *unstructured.Unstructured, admit fun
 	if admit != nil {
 		return admit(obj, old)
 	}
-	return op.admit(Update, op.req.Name, obj, old)
+	return op.admit(admission.Update, op.req.Name, obj, old)
 }
 
 // keepManagedTimes restores the times of managedFields if nothing else changes, to make the update a no-op.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
@@ -23,17 +24,17 @@ import (
 type Config struct {
 	Store     *store.Store
 	Registry  *kinds.Registry
-	Admission Admission        // nil: no admission
-	Access    *access.Access   // nil: everything is allowed
-	Now       func() time.Time // nil: time.Now
-	Seed      uint64           // of UIDs and generated names; 0: random
+	Admission *admission.Admission // nil: the default plugins only
+	Access    *access.Access       // nil: everything is allowed
+	Now       func() time.Time     // nil: time.Now
+	Seed      uint64               // of UIDs and generated names; 0: random
 }
 
 // Writer executes writes. It is safe for concurrent use.
 type Writer struct {
 	store     *store.Store
 	registry  *kinds.Registry
-	admission Admission
+	admission *admission.Admission
 	access    *access.Access
 	now       func() time.Time
 	managers  managerCache
@@ -44,6 +45,9 @@ type Writer struct {
 // New returns a Writer.
 func New(config Config) *Writer {
 	w := &Writer{store: config.Store, registry: config.Registry, admission: config.Admission, access: config.Access, now: config.Now, random: newRandom(config.Seed)}
+	if w.admission == nil {
+		w.admission = admission.New(admission.Config{Store: w.store, Registry: w.registry, Access: w.access, DisableWebhooks: true})
+	}
 	if w.now == nil {
 		w.now = time.Now
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/definitions"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
@@ -30,10 +31,15 @@ type fixture struct {
 	now time.Time
 }
 
-func newFixture(t *testing.T, admission write.Admission) *fixture {
+func newFixture(t *testing.T, functions ...*admissionRecorder) *fixture {
 	t.Helper()
 	f := &fixture{writerPlayer: &writerPlayer{store: store.New(store.DefaultLimit), registry: kinds.New(nil)}, now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
-	f.writer = write.New(write.Config{Store: f.store, Registry: f.registry, Admission: admission, Now: func() time.Time { return f.now }})
+	config := admission.Config{Store: f.store, Registry: f.registry, DisableWebhooks: true}
+	for _, recorder := range functions {
+		config.Mutate = append(config.Mutate, recorder.onMutate)
+		config.Validate = append(config.Validate, recorder.onValidate)
+	}
+	f.writer = write.New(write.Config{Store: f.store, Registry: f.registry, Admission: admission.New(config), Now: func() time.Time { return f.now }})
 	f.store.SetOnWrite(definitions.New(t.Context(), f.store, f.registry, f.writer, time.Now).Observe)
 	for _, req := range append(readScenario(t, "testdata/setup.txt"), request{method: "POST", path: "/api/v1/namespaces", body: `{"metadata":{"name":"shop"}}`}) {
 		f.mustSend(t, req)
@@ -55,7 +61,7 @@ const (
 )
 
 func TestWriter_ConcurrentPatches(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t)
 	f.mustSend(t, request{method: "POST", path: configMaps, body: `{"metadata":{"name":"x"}}`})
 	const writers, writes = 8, 20
 	var group sync.WaitGroup
@@ -77,7 +83,7 @@ func TestWriter_ConcurrentPatches(t *testing.T) {
 }
 
 func TestWriter_ConcurrentUpdatesConflict(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t)
 	f.mustSend(t, request{method: "POST", path: configMaps, body: `{"metadata":{"name":"x"}}`})
 	const writers = 8
 	var group sync.WaitGroup
@@ -103,7 +109,7 @@ func TestWriter_ConcurrentUpdatesConflict(t *testing.T) {
 }
 
 func TestWriter_GenerateName(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t)
 	names := map[string]bool{}
 	for range 50 {
 		result, err := f.writer.Create(t.Context(), f.request(t, configMaps), write.Body{Object: map[string]any{
@@ -118,7 +124,7 @@ func TestWriter_GenerateName(t *testing.T) {
 }
 
 func TestWriter_Clock(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t)
 	f.mustSend(t, request{method: "POST", path: configMaps, agent: "a/1", body: `{"metadata":{"name":"x","finalizers":["example.com/f"]},"data":{"a":"1"}}`})
 	f.now = f.now.Add(time.Hour)
 	f.mustSend(t, request{method: "PATCH", path: configMaps + "/x", agent: "b/1", mediaType: mergePatch, body: `{"data":{"b":"1"}}`})
@@ -135,22 +141,22 @@ func TestWriter_Clock(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "2030-01-02T03:04:05Z", "b": "2030-01-02T04:04:05Z"}, times)
 }
 
-// admissionRecorder is an Admission that notes its calls.
+// admissionRecorder has admission functions that note their calls.
 type admissionRecorder struct {
 	calls    []string
-	mutate   func(*write.Attributes) error
-	validate func(*write.Attributes) error
+	mutate   func(*admission.Attributes) error
+	validate func(*admission.Attributes) error
 }
 
-func (a *admissionRecorder) Mutate(_ context.Context, attributes *write.Attributes) error {
+func (a *admissionRecorder) onMutate(_ context.Context, attributes *admission.Attributes) error {
 	return a.call("mutate", attributes, a.mutate)
 }
 
-func (a *admissionRecorder) Validate(_ context.Context, attributes *write.Attributes) error {
+func (a *admissionRecorder) onValidate(_ context.Context, attributes *admission.Attributes) error {
 	return a.call("validate", attributes, a.validate)
 }
 
-func (a *admissionRecorder) call(step string, attributes *write.Attributes, hook func(*write.Attributes) error) error {
+func (a *admissionRecorder) call(step string, attributes *admission.Attributes, hook func(*admission.Attributes) error) error {
 	resource := attributes.Resource.Plural
 	if attributes.Subresource != "" {
 		resource += "/" + attributes.Subresource
@@ -217,7 +223,7 @@ func TestWriter_AdmissionCalls(t *testing.T) {
 func TestWriter_AdmissionChanges(t *testing.T) {
 	recorder := &admissionRecorder{}
 	f := newFixture(t, recorder)
-	recorder.mutate = func(attributes *write.Attributes) error {
+	recorder.mutate = func(attributes *admission.Attributes) error {
 		attributes.Warn("changed")
 		spec, _ := attributes.Object["spec"].(map[string]any)
 		spec["color"] = "blue"
@@ -233,7 +239,7 @@ func TestWriter_AdmissionChanges(t *testing.T) {
 	assert.Equal(t, []string{"changed"}, result.Warnings)
 
 	recorder.mutate = nil
-	recorder.validate = func(*write.Attributes) error { return errors.New("no") }
+	recorder.validate = func(*admission.Attributes) error { return errors.New("no") }
 	_, err = f.writer.Delete(t.Context(), f.request(t, widgets+"/w"), write.Body{})
 	var status apierrors.APIStatus
 	require.ErrorAs(t, err, &status)
@@ -242,7 +248,7 @@ func TestWriter_AdmissionChanges(t *testing.T) {
 }
 
 func TestWriter_Approval(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t)
 	const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 	req := f.request(t, requests)
 	req.User = access.User{Name: "jane", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v"}}}
@@ -266,7 +272,7 @@ func TestWriter_Approval(t *testing.T) {
 }
 
 func TestWriter_EndedContext(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t)
 	f.mustSend(t, request{method: "POST", path: configMaps, body: `{"metadata":{"name":"x"}}`})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -277,7 +283,7 @@ func TestWriter_EndedContext(t *testing.T) {
 }
 
 func TestWriter_FieldManagerOfUserAgent(t *testing.T) {
-	f := newFixture(t, nil)
+	f := newFixture(t)
 	long := ""
 	for range 200 {
 		long += "é"

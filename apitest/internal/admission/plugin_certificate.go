@@ -1,4 +1,4 @@
-package plugins
+package admission
 
 import (
 	"crypto/x509"
@@ -21,16 +21,16 @@ const (
 )
 
 // checkCertificate rejects a CertificateSigningRequest if the user lacks a right to its signer.
-func (r *Request) checkCertificate() error {
-	signer := nested.String(r.Old, "spec", "signerName")
+func (r *pluginRequest) checkCertificate() error {
+	signer := nested.String(r.OldObject, "spec", "signerName")
 	switch {
-	case r.Old == nil:
+	case r.OldObject == nil:
 		return checkSubject(r.Object)
 	case r.Subresource == "approval" && !r.mayUse("approve", signer):
 		return fmt.Errorf("user not permitted to approve requests with signerName %q", signer)
 	case r.Subresource != "status":
-	case nested.Map(r.Old, "status")["certificate"] == nested.Map(r.Object, "status")["certificate"] &&
-		equality.Semantic.DeepEqual(nested.Maps(r.Old, "status", "conditions"), nested.Maps(r.Object, "status", "conditions")):
+	case nested.Map(r.OldObject, "status")["certificate"] == nested.Map(r.Object, "status")["certificate"] &&
+		equality.Semantic.DeepEqual(nested.Maps(r.OldObject, "status", "conditions"), nested.Maps(r.Object, "status", "conditions")):
 	case !r.mayUse("sign", signer):
 		return fmt.Errorf("user not permitted to sign requests with signerName %q", signer)
 	}
@@ -38,7 +38,7 @@ func (r *Request) checkCertificate() error {
 }
 
 // checkBundle rejects a ClusterTrustBundle if the user may not attest for its signer.
-func (r *Request) checkBundle() error {
+func (r *pluginRequest) checkBundle() error {
 	signer := nested.String(r.Object, "spec", "signerName")
 	if signer != "" && !r.mayUse("attest", signer) {
 		return fmt.Errorf("user not permitted to attest for signerName %q", signer)
@@ -47,10 +47,10 @@ func (r *Request) checkBundle() error {
 }
 
 // mayUse reports whether the user has the verb on the signer or on its whole domain.
-func (r *Request) mayUse(verb, signer string) bool {
+func (r *pluginRequest) mayUse(verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
-	return r.Allowed == nil || r.Allowed(verb, certificatesGroup, "signers", signer) ||
-		r.Allowed(verb, certificatesGroup, "signers", domain+"/*")
+	return r.allows(verb, certificatesGroup, "signers", signer) ||
+		r.allows(verb, certificatesGroup, "signers", domain+"/*")
 }
 
 // checkSubject rejects a client certificate with the group system:masters.

@@ -1,4 +1,4 @@
-package plugins
+package admission
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ const (
 var systemPriorities = map[string]int64{"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 
 // setPriority sets the priority and preemptionPolicy of a pod from its PriorityClass, or from the default class.
-func (r *Request) setPriority() error {
+func (r *pluginRequest) setPriority() error {
 	spec := nested.EnsureMap(r.Object, "spec")
 	priority, policy, err := r.priorityOf(spec)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Request) setPriority() error {
 	return nil
 }
 
-func (r *Request) priorityOf(spec object) (value int64, policy string, err error) {
+func (r *pluginRequest) priorityOf(spec object) (value int64, policy string, err error) {
 	name := nested.String(spec, "priorityClassName")
 	class := r.find(schedulingGroup, "priorityclasses", name)
 	switch {
@@ -51,7 +51,7 @@ func (r *Request) priorityOf(spec object) (value int64, policy string, err error
 }
 
 // defaultPriority returns the default class, the lowest if there are several.
-func (r *Request) defaultPriority() (lowest object) {
+func (r *pluginRequest) defaultPriority() (lowest object) {
 	for _, class := range r.list(schedulingGroup, "priorityclasses", "") {
 		if class["globalDefault"] != true {
 			continue
@@ -65,12 +65,12 @@ func (r *Request) defaultPriority() (lowest object) {
 }
 
 // checkDefaultPriority rejects a second default class.
-func (r *Request) checkDefaultPriority() error {
+func (r *pluginRequest) checkDefaultPriority() error {
 	if r.Object["globalDefault"] != true {
 		return nil
 	}
 	other := nested.String(r.defaultPriority(), "metadata", "name")
-	if other != "" && (r.Old == nil || other != nested.String(r.Object, "metadata", "name")) {
+	if other != "" && (r.OldObject == nil || other != nested.String(r.Object, "metadata", "name")) {
 		return fmt.Errorf("PriorityClass %v is already marked as default. Only one default can exist", other)
 	}
 	return nil

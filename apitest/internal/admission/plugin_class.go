@@ -1,4 +1,4 @@
-package plugins
+package admission
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ const (
 )
 
 // setStorageClass sets the default storage class of a claim without a class.
-func (r *Request) setStorageClass() {
+func (r *pluginRequest) setStorageClass() {
 	spec := nested.EnsureMap(r.Object, "spec")
 	if _, annotated := nested.Map(r.Object, "metadata", "annotations")[storageClassAnnotation]; annotated || spec["storageClassName"] != nil {
 		return
@@ -32,7 +32,7 @@ func (r *Request) setStorageClass() {
 }
 
 // setIngressClass sets the default ingress class of an ingress without a class.
-func (r *Request) setIngressClass() {
+func (r *pluginRequest) setIngressClass() {
 	spec := nested.EnsureMap(r.Object, "spec")
 	if _, annotated := nested.Map(r.Object, "metadata", "annotations")[ingressClassAnnotation]; annotated || spec["ingressClassName"] != nil {
 		return
@@ -61,19 +61,19 @@ func newestDefault(classes []map[string]any, annotations ...string) (name string
 }
 
 // checkExpansion rejects an increase of a claim's storage request, unless the claim is bound and its class allows expansion.
-func (r *Request) checkExpansion() error {
-	if r.Old == nil {
+func (r *pluginRequest) checkExpansion() error {
+	if r.OldObject == nil {
 		return nil
 	}
 	size := quantities(nested.Map(r.Object, "spec", "resources"), "requests")["storage"]
-	if size.Cmp(quantities(nested.Map(r.Old, "spec", "resources"), "requests")["storage"]) <= 0 {
+	if size.Cmp(quantities(nested.Map(r.OldObject, "spec", "resources"), "requests")["storage"]) <= 0 {
 		return nil
 	}
-	if nested.String(r.Old, "status", "phase") != "Bound" {
+	if nested.String(r.OldObject, "status", "phase") != "Bound" {
 		return errors.New("Only bound persistent volume claims can be expanded") //nolint:staticcheck // the API server's text
 	}
 	class := storageClassOf(r.Object)
-	if class == "" || class != storageClassOf(r.Old) || r.find(storageGroup, "storageclasses", class)["allowVolumeExpansion"] != true {
+	if class == "" || class != storageClassOf(r.OldObject) || r.find(storageGroup, "storageclasses", class)["allowVolumeExpansion"] != true {
 		return errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 	}
 	return nil
@@ -87,7 +87,7 @@ func storageClassOf(claim object) string {
 }
 
 // runtimeClass returns the runtime class of the pod, nil if it has no class.
-func (r *Request) runtimeClass() (object, error) {
+func (r *pluginRequest) runtimeClass() (object, error) {
 	name := nested.String(r.Object, "spec", "runtimeClassName")
 	if name == "" {
 		return nil, nil
@@ -102,7 +102,7 @@ func (r *Request) runtimeClass() (object, error) {
 var errOverhead = errors.New("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 // setRuntimeClass adds the overhead, node selector and tolerations of the pod's runtime class.
-func (r *Request) setRuntimeClass() error {
+func (r *pluginRequest) setRuntimeClass() error {
 	class, err := r.runtimeClass()
 	if class == nil {
 		return err
@@ -165,7 +165,7 @@ func containsToleration(a, b object) bool {
 }
 
 // checkOverhead rejects a pod with an overhead different from its runtime class.
-func (r *Request) checkOverhead() error {
+func (r *pluginRequest) checkOverhead() error {
 	class, err := r.runtimeClass()
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func sortedKeys(obj object) []string {
 }
 
 // labelTopology copies the zone and region labels of the node to a pod or binding.
-func (r *Request) labelTopology(node string) {
+func (r *pluginRequest) labelTopology(node string) {
 	if node == "" {
 		return
 	}

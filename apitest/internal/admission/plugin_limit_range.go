@@ -1,7 +1,9 @@
-package plugins
+package admission
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -14,11 +16,11 @@ import (
 const limitRangerAnnotation = "kubernetes.io/limit-ranger"
 
 // setLimits sets default requests and limits of containers from the namespace's LimitRanges, and lists them in an annotation.
-func (r *Request) setLimits() {
+func (r *pluginRequest) setLimits() {
 	if r.isBeingDeleted() {
 		return
 	}
-	for _, limitRange := range r.list("", "limitranges", r.Namespace) {
+	for _, limitRange := range r.list("", "limitranges", r.namespace) {
 		requests := object{}
 		limits := object{}
 		for _, item := range nested.Maps(limitRange, "spec", "limits") {
@@ -68,16 +70,16 @@ func setResources(container, requests, limits object, kind string) (notes []stri
 	return notes
 }
 
-func (r *Request) isBeingDeleted() bool {
-	return nested.Map(r.Old, "metadata")["deletionTimestamp"] != nil
+func (r *pluginRequest) isBeingDeleted() bool {
+	return nested.Map(r.OldObject, "metadata")["deletionTimestamp"] != nil
 }
 
 // checkLimits rejects a pod or claim outside of the namespace's LimitRanges. The error is about the first violated LimitRange.
-func (r *Request) checkLimits() error {
+func (r *pluginRequest) checkLimits() error {
 	if r.isBeingDeleted() {
 		return nil
 	}
-	for _, limitRange := range r.list("", "limitranges", r.Namespace) {
+	for _, limitRange := range r.list("", "limitranges", r.namespace) {
 		var errs []error
 		for _, item := range nested.Maps(limitRange, "spec", "limits") {
 			errs = append(errs, r.limitErrors(item)...)
@@ -89,13 +91,13 @@ func (r *Request) checkLimits() error {
 	return nil
 }
 
-func (r *Request) limitErrors(item object) (errs []error) {
+func (r *pluginRequest) limitErrors(item object) (errs []error) {
 	spec := nested.Map(r.Object, "spec")
 	kind := nested.String(item, "type")
 	switch {
-	case kind == "PersistentVolumeClaim" && r.Resource.Resource == "persistentvolumeclaims":
+	case kind == "PersistentVolumeClaim" && r.resource.Resource == "persistentvolumeclaims":
 		return limitsOf(item).check(kind, quantities(nested.Map(spec, "resources"), "requests"), nil)
-	case r.Resource.Resource != "pods":
+	case r.resource.Resource != "pods":
 	case kind == "Container":
 		for _, container := range append(nested.Maps(spec, "containers"), nested.Maps(spec, "initContainers")...) {
 			resources := nested.Map(container, "resources")
@@ -136,15 +138,15 @@ func podResources(spec object, field string) resourceList {
 	return total
 }
 
-// limits are the limits of a LimitRange item.
-type limits struct{ minimum, maximum, ratio resourceList }
+// itemLimits are the limits of a LimitRange item.
+type itemLimits struct{ minimum, maximum, ratio resourceList }
 
-func limitsOf(item object) limits {
-	return limits{quantities(item, "min"), quantities(item, "max"), quantities(item, "maxLimitRequestRatio")}
+func limitsOf(item object) itemLimits {
+	return itemLimits{quantities(item, "min"), quantities(item, "max"), quantities(item, "maxLimitRequestRatio")}
 }
 
 // check returns the violated limits. set has the limits of a container or pod, nil for a claim.
-func (l limits) check(kind string, requests, set resourceList) (errs []error) {
+func (l itemLimits) check(kind string, requests, set resourceList) (errs []error) {
 	add := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
@@ -213,4 +215,40 @@ func checkRatio(kind, name string, maximum resource.Quantity, requests, set reso
 		return fmt.Errorf("%s, but provided ratio is %f", usage, ratio)
 	}
 	return nil
+}
+
+// resourceList maps resource names to quantities.
+type resourceList map[string]resource.Quantity
+
+// quantities returns the resource list in a field. Invalid quantities are omitted; the decoder rejects them.
+func quantities(obj object, name string) resourceList {
+	out := resourceList{}
+	for name, value := range nested.Map(obj, name) {
+		if s, ok := value.(string); ok {
+			if q, err := resource.ParseQuantity(s); err == nil {
+				out[name] = q
+			}
+		}
+	}
+	return out
+}
+
+func (l resourceList) names() []string { return slices.Sorted(maps.Keys(l)) }
+
+// add adds other to l.
+func (l resourceList) add(other resourceList) {
+	for name, q := range other {
+		sum := l[name].DeepCopy()
+		sum.Add(q)
+		l[name] = sum
+	}
+}
+
+// raise sets l to max(l, other) for each quantity.
+func (l resourceList) raise(other resourceList) {
+	for name, q := range other {
+		if current, ok := l[name]; !ok || q.Cmp(current) > 0 {
+			l[name] = q
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package plugins_test
+package admission_test
 
 import (
 	"context"
@@ -23,12 +23,9 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // pod returns a pod with a container of these resources and further fields of its spec.
 func pod(name, resources, fields string) string {
@@ -38,8 +35,8 @@ func pod(name, resources, fields string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c, image: i, resources: %s}]%s}}`, name, resources, fields)
 }
 
-// shown returns the parts of a pod that the plugins change.
-func shown(obj *unstructured.Object) any {
+// shownPod returns the parts of a pod that the plugins change.
+func shownPod(obj *unstructured.Object) any {
 	if obj == nil {
 		return nil
 	}
@@ -92,7 +89,7 @@ func TestPlugins_LimitRangesAsOnServer(t *testing.T) {
 			"deployment": `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`,
 		} {
 			created, err := s.Create(t, text)
-			all[name] = s.Outcome(shown(created), err)
+			all[name] = s.Outcome(shownPod(created), err)
 		}
 		pods := s.Handle(t, s.Object(t, pod("nothing", "{}", "")))
 		for name, patch := range map[string]string{
@@ -102,7 +99,7 @@ func TestPlugins_LimitRangesAsOnServer(t *testing.T) {
 			"stretch": `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"50m"},"limits":{"cpu":"1"}}}]}}`,
 		} {
 			changed, err := pods.Subresource("resize").Patch(t.Context(), "nothing", types.StrategicMergePatchType, []byte(patch), &metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-			all[name] = s.Outcome(shown(changed), err)
+			all[name] = s.Outcome(shownPod(changed), err)
 		}
 		return all
 	})
@@ -126,7 +123,7 @@ func TestPlugins_PrioritiesAsOnServer(t *testing.T) {
 			"policy-high": "preemptionPolicy: Never, priorityClassName: NAMESPACE-high", "zero": "priority: 0",
 		} {
 			created, err := s.Create(t, pod(name, "{}", fields))
-			all[name] = s.Outcome(shown(created), err)
+			all[name] = s.Outcome(shownPod(created), err)
 		}
 		for name, text := range map[string]string{"second default": fmt.Sprintf(class, "NAMESPACE-second", 8, true, "Never"), "another": fmt.Sprintf(class, "NAMESPACE-third", 9, false, "Never")} {
 			_, err := s.Create(t, text)
@@ -134,7 +131,7 @@ func TestPlugins_PrioritiesAsOnServer(t *testing.T) {
 		}
 		pods := s.Handle(t, s.Object(t, pod("high", "{}", "")))
 		changed, err := pods.Patch(t.Context(), "high", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}},"spec":{"priority":null}}`), nil)
-		all["update"] = s.Outcome(shown(changed), err)
+		all["update"] = s.Outcome(shownPod(changed), err)
 		classes := s.Handle(t, s.Object(t, fmt.Sprintf(class, "x", 1, false, "Never")))
 		_, err = classes.Patch(t.Context(), s.Namespace+"-high", types.MergePatchType, []byte(`{"globalDefault":true}`), nil)
 		all["another default"] = s.Outcome(nil, err)
@@ -185,14 +182,14 @@ func TestPlugins_ClassesAsOnServer(t *testing.T) {
 			"on-node": "nodeName: NAMESPACE-node", "on-other": "nodeName: NAMESPACE-other",
 		} {
 			created, err := s.Create(t, pod(name, "{}", fields))
-			all[name] = s.Outcome(shown(created), err)
+			all[name] = s.Outcome(shownPod(created), err)
 		}
 		bind := `{apiVersion: v1, kind: Binding, metadata: {name: light}, target: {kind: Node, name: NAMESPACE-node}}`
 		pods := s.Handle(t, s.Object(t, pod("light", "{}", "")))
 		_, err := pods.Named("light").Subresource("binding").Create(t.Context(), s.Object(t, bind), nil)
 		all["bind"] = s.Outcome(nil, err)
 		bound, err := pods.Get(t.Context(), "light", nil)
-		all["bound"] = s.Outcome(shown(bound), err)
+		all["bound"] = s.Outcome(shownPod(bound), err)
 		claims := s.Handle(t, s.Object(t, claim("claim", "", "1Gi")))
 		for _, name := range []string{"claim", "claim-fixed", "claim-none"} {
 			grow := []byte(`{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)

@@ -1,4 +1,4 @@
-package plugins
+package admission
 
 import (
 	"fmt"
@@ -14,15 +14,15 @@ const (
 )
 
 // warn adds a warning for each missing plugin with an effect on the request.
-func (r *Request) warn() {
+func (r *pluginRequest) warn() {
 	for _, warning := range []struct {
 		applies bool
 		text    string
 	}{
-		{r.isCounted(), fmt.Sprintf("the resource quotas of namespace %q", r.Namespace)},
-		{r.hasPodSecurity(), fmt.Sprintf("the pod security level of namespace %q", r.Namespace)},
+		{r.isCounted(), fmt.Sprintf("the resource quotas of namespace %q", r.namespace)},
+		{r.hasPodSecurity(), fmt.Sprintf("the pod security level of namespace %q", r.namespace)},
 		{r.hasServiceAccounts(), "the pod's service account, whose token is not mounted"},
-		{r.isOf("nodes") && r.Old == nil && r.Subresource == "", "the node gets no taint node.kubernetes.io/not-ready"},
+		{r.isOf("nodes") && r.OldObject == nil && r.Subresource == "", "the node gets no taint node.kubernetes.io/not-ready"},
 		{r.isOf("pods") && r.Subresource == "resize", "whether the pod's node has the capacity and the features for it"},
 	} {
 		if warning.applies {
@@ -32,11 +32,11 @@ func (r *Request) warn() {
 }
 
 // isCounted reports whether a resource quota of the namespace counts the object or its requests.
-func (r *Request) isCounted() bool {
-	if r.Namespace == "" || r.Subresource != "" && r.Subresource != "resize" {
+func (r *pluginRequest) isCounted() bool {
+	if r.namespace == "" || r.Subresource != "" && r.Subresource != "resize" {
 		return false
 	}
-	for _, quota := range r.list("", "resourcequotas", r.Namespace) {
+	for _, quota := range r.list("", "resourcequotas", r.namespace) {
 		for name := range nested.Map(quota, "spec", "hard") {
 			if r.isUsedBy(name) {
 				return true
@@ -47,11 +47,11 @@ func (r *Request) isCounted() bool {
 }
 
 // isUsedBy reports whether the request increases the usage of a quota's resource. Updates increase sizes, not counts.
-func (r *Request) isUsedBy(resource string) bool {
+func (r *pluginRequest) isUsedBy(resource string) bool {
 	class, _, ofClass := strings.Cut(resource, ".storageclass.storage.k8s.io/")
 	switch {
-	case resource == "count/"+r.Resource.String() || resource == r.Resource.Resource && r.Resource.Group == "":
-		return r.Old == nil
+	case resource == "count/"+r.resource.String() || resource == r.resource.Resource && r.resource.Group == "":
+		return r.OldObject == nil
 	case strings.HasPrefix(resource, "count/"):
 		return false
 	case strings.HasPrefix(resource, "services."):
@@ -67,11 +67,11 @@ func (r *Request) isUsedBy(resource string) bool {
 
 // hasPodSecurity reports whether the request is for pods, or a workload with a pod template, in a namespace with a pod security
 // level.
-func (r *Request) hasPodSecurity() bool {
-	if r.Namespace == "" {
+func (r *pluginRequest) hasPodSecurity() bool {
+	if r.namespace == "" {
 		return false
 	}
-	switch r.Resource.String() {
+	switch r.resource.String() {
 	case "pods":
 		if r.Subresource != "" && r.Subresource != "ephemeralcontainers" && r.Subresource != "resize" {
 			return false
@@ -84,7 +84,7 @@ func (r *Request) hasPodSecurity() bool {
 	default:
 		return false
 	}
-	labels := nested.Map(r.find("", "namespaces", r.Namespace), "metadata", "labels")
+	labels := nested.Map(r.find("", "namespaces", r.namespace), "metadata", "labels")
 	modes := []string{"warn", "audit"}
 	if r.isOf("pods") {
 		modes = append(modes, "enforce")
@@ -99,9 +99,9 @@ func (r *Request) hasPodSecurity() bool {
 
 // hasServiceAccounts reports whether the request is for a new pod in a namespace with the default service account. Without it, no
 // controller manager is running, and the plugin is assumed to be disabled.
-func (r *Request) hasServiceAccounts() bool {
-	return r.isOf("pods") && r.Old == nil && r.Subresource == "" &&
-		slices.ContainsFunc(r.list("", "serviceaccounts", r.Namespace), func(account map[string]any) bool {
+func (r *pluginRequest) hasServiceAccounts() bool {
+	return r.isOf("pods") && r.OldObject == nil && r.Subresource == "" &&
+		slices.ContainsFunc(r.list("", "serviceaccounts", r.namespace), func(account map[string]any) bool {
 			return nested.String(account, "metadata", "name") == "default"
 		})
 }
