@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/apitest/internal/access"
-	"github.com/anykind/anykind/apitest/internal/definitions"
+	"github.com/anykind/anykind/apitest/internal/controllers"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/podstream"
 	"github.com/anykind/anykind/apitest/internal/serve"
@@ -34,7 +34,7 @@ type Server struct {
 	writer   *write.Writer
 	access   *access.Access
 	handler  *serve.Handler
-	crds     *definitions.Controller
+	crds     *controllers.Definitions
 	ctx      context.Context
 	cancel   context.CancelFunc
 	conn     *transport.Conn // of Client
@@ -82,7 +82,7 @@ func Start(opts *Options) (*Server, error) {
 	admission := s.newAdmission()
 	s.onClose = append(s.onClose, admission.Close)
 	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: admission, Access: s.access, Now: s.clock.Now, Seed: s.options.Seed})
-	s.crds = definitions.New(s.ctx, s.store, s.registry, s.writer, s.clock.Now)
+	s.crds = controllers.NewDefinitions(s.ctx, s.store, s.registry, s.writer, s.clock.Now)
 	s.store.SetOnWrite(s.crds.Observe)
 	s.requests.limit = s.options.History
 	s.faults.init(s.options.Seed, s.options.Faults)

@@ -1,7 +1,8 @@
-// Package controllers simulates the controllers of a cluster over a server's store: garbage collection, namespace deletion,
-// default service accounts, the workload controllers, and a kubelet with containers that start at once.
+// Package controllers has the API server's controllers of CustomResourceDefinitions (Definitions), and simulates the controllers
+// of a cluster over a server's store (Run): garbage collection, namespace deletion, default service accounts, the workload
+// controllers, and a kubelet. Its containers start at once.
 //
-// A single goroutine reads the events of the whole store, queues the keys of affected objects, and reconciles them one by one. It
+// In Run, a single goroutine reads the events of the whole store, queues the keys of affected objects, and reconciles them one by one. It
 // reads the store and writes through the write path, like a client. A failed reconciliation is retried after a delay. There are
 // no other delays, so a rollout takes no time in a testing/synctest bubble.
 package controllers

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/apitest/internal/definitions"
+	"github.com/anykind/anykind/apitest/internal/controllers"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
@@ -44,7 +44,7 @@ func newWriterPlayer(t *testing.T) *writerPlayer {
 	t.Helper()
 	p := &writerPlayer{store: store.New(store.DefaultLimit), registry: kinds.New(nil)}
 	p.writer = write.New(write.Config{Store: p.store, Registry: p.registry})
-	p.store.SetOnWrite(definitions.New(t.Context(), p.store, p.registry, p.writer, time.Now).Observe)
+	p.store.SetOnWrite(controllers.NewDefinitions(t.Context(), p.store, p.registry, p.writer, time.Now).Observe)
 	for _, name := range []string{"default", "kube-system", "kube-public"} {
 		p.mustSend(t, request{method: "POST", path: "/api/v1/namespaces", body: `{"metadata":{"name":"` + name + `"}}`})
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/admission"
-	"github.com/anykind/anykind/apitest/internal/definitions"
+	"github.com/anykind/anykind/apitest/internal/controllers"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
@@ -40,7 +40,7 @@ func newFixture(t *testing.T, functions ...*admissionRecorder) *fixture {
 		config.Validate = append(config.Validate, recorder.onValidate)
 	}
 	f.writer = write.New(write.Config{Store: f.store, Registry: f.registry, Admission: admission.New(config), Now: func() time.Time { return f.now }})
-	f.store.SetOnWrite(definitions.New(t.Context(), f.store, f.registry, f.writer, time.Now).Observe)
+	f.store.SetOnWrite(controllers.NewDefinitions(t.Context(), f.store, f.registry, f.writer, time.Now).Observe)
 	for _, req := range append(readScenario(t, "testdata/setup.txt"), request{method: "POST", path: "/api/v1/namespaces", body: `{"metadata":{"name":"shop"}}`}) {
 		f.mustSend(t, req)
 	}

@@ -1,4 +1,4 @@
-package definitions
+package controllers
 
 import (
 	"errors"
@@ -18,7 +18,9 @@ func acceptNames(definition map[string]any, others *takenNames, now string) (rel
 	status := nested.EnsureMap(definition, "status")
 	accepted := nested.Map(definition, "status", "acceptedNames")
 	result := map[string]any{}
-	conflict := condition{kind: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found"}
+	isAccepted := "True"
+	reason := "NoConflicts"
+	message := "no conflicts found"
 	for _, name := range []struct{ field, reason string }{
 		{"plural", "PluralConflict"}, {"singular", "SingularConflict"}, {"shortNames", "ShortNamesConflict"},
 		{"kind", "KindConflict"}, {"listKind", "ListKindConflict"},
@@ -31,7 +33,9 @@ func acceptNames(definition map[string]any, others *takenNames, now string) (rel
 		err := checkNames(wanted[name.field], accepted[name.field], taken)
 		if err != nil {
 			value = accepted[name.field]
-			conflict = condition{kind: "NamesAccepted", status: "False", reason: name.reason, message: err.Error()}
+			isAccepted = "False"
+			reason = name.reason
+			message = err.Error()
 		}
 		if value != nil {
 			result[name.field] = value
@@ -47,7 +51,7 @@ func acceptNames(definition map[string]any, others *takenNames, now string) (rel
 	}
 	released = accepted != nil && !reflect.DeepEqual(accepted, result)
 	status["acceptedNames"] = result
-	setCondition(definition, conflict, now)
+	setCondition(status, "NamesAccepted", isAccepted, reason, message, now, false)
 	return released
 }
 
@@ -105,13 +109,13 @@ func announce(definition map[string]any, now string) {
 	switch {
 	case nested.HasCondition(definition, "Established"):
 	case nested.HasCondition(definition, "NamesAccepted"):
-		setCondition(definition, condition{"Established", "False", "Installing", "the initial names have been accepted"}, now)
+		setCondition(nested.EnsureMap(definition, "status"), "Established", "False", "Installing", "the initial names have been accepted", now, false)
 	default:
-		setCondition(definition, condition{"Established", "False", "NotAccepted", "not all names are accepted"}, now)
+		setCondition(nested.EnsureMap(definition, "status"), "Established", "False", "NotAccepted", "not all names are accepted", now, false)
 	}
 }
 
 // establish sets the condition Established. It is never reset.
 func establish(definition map[string]any, now string) {
-	setCondition(definition, condition{"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"}, now)
+	setCondition(nested.EnsureMap(definition, "status"), "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now, false)
 }

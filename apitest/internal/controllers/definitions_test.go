@@ -1,11 +1,11 @@
-package definitions_test
+package controllers_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest/internal/definitions"
+	"github.com/anykind/anykind/apitest/internal/controllers"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
@@ -25,7 +25,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{store: store.New(store.DefaultLimit), registry: kinds.New(nil)}
 	f.writer = write.New(write.Config{Store: f.store, Registry: f.registry})
-	controller := definitions.New(t.Context(), f.store, f.registry, f.writer, time.Now)
+	controller := controllers.NewDefinitions(t.Context(), f.store, f.registry, f.writer, time.Now)
 	f.store.SetOnWrite(controller.Observe)
 	return f
 }

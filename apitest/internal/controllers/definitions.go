@@ -1,6 +1,4 @@
-// Package definitions implements the API server's controllers of CustomResourceDefinitions: it accepts their names, serves them,
-// and deletes their objects before their removal. Unlike in the API server, this is complete before the response to the write.
-package definitions
+package controllers
 
 import (
 	"context"
@@ -22,16 +20,18 @@ import (
 )
 
 const (
-	group     = "apiextensions.k8s.io"
-	resource  = "customresourcedefinitions"
-	finalizer = "customresourcecleanup.apiextensions.k8s.io"
+	definitionGroup     = "apiextensions.k8s.io"
+	definitionPlural    = "customresourcedefinitions"
+	definitionFinalizer = "customresourcecleanup.apiextensions.k8s.io"
 )
 
-// Controller keeps a registry and the status of definitions in sync with the stored definitions. It is safe for concurrent use.
+// Definitions implements the API server's controllers of CustomResourceDefinitions. It accepts names, keeps the registry in sync
+// with the stored definitions, and deletes the objects of a definition before the definition. Unlike in the API server, all of this
+// is done before the response to the write. It is safe for concurrent use.
 //
 // Observe queues the definitions affected by a write and processes the queue in the writer's goroutine. If a concurrent writer is
 // already processing, it processes the new entries, too. Settle waits for it.
-type Controller struct {
+type Definitions struct {
 	ctx      context.Context
 	store    *store.Store
 	registry *kinds.Registry
@@ -44,13 +44,13 @@ type Controller struct {
 	deleting   map[store.Key]bool // group and plural of definitions in deletion of their objects
 }
 
-// New returns a Controller. Its writes end with ctx. The store must call Observe after each write.
-func New(ctx context.Context, s *store.Store, registry *kinds.Registry, writer *write.Writer, now func() time.Time) *Controller {
-	return &Controller{ctx: ctx, store: s, registry: registry, writer: writer, now: now, deleting: map[store.Key]bool{}}
+// NewDefinitions returns a Definitions. Its writes end with ctx. The store must call Observe after each write.
+func NewDefinitions(ctx context.Context, s *store.Store, registry *kinds.Registry, writer *write.Writer, now func() time.Time) *Definitions {
+	return &Definitions{ctx: ctx, store: s, registry: registry, writer: writer, now: now, deleting: map[store.Key]bool{}}
 }
 
 // Observe processes the definitions affected by a write.
-func (c *Controller) Observe(event store.Event) {
+func (c *Definitions) Observe(event store.Event) {
 	if !c.note(event) {
 		return
 	}
@@ -62,7 +62,7 @@ func (c *Controller) Observe(event store.Event) {
 
 // Load stores defaulted and validated definitions in their final state: accepted, established and served, or with the condition
 // of a name conflict with an earlier definition.
-func (c *Controller) Load(definitions []store.Object) error {
+func (c *Definitions) Load(definitions []store.Object) error {
 	c.processing.Lock()
 	defer c.processing.Unlock()
 	taken := map[string]*takenNames{}
@@ -78,7 +78,7 @@ func (c *Controller) Load(definitions []store.Object) error {
 		if nested.HasCondition(definition, "NamesAccepted") {
 			establish(definition, c.timestamp())
 		}
-		stored, err := c.store.Create(key(nameOf(definition)), definition)
+		stored, err := c.store.Create(definitionKey(nameOf(definition)), definition)
 		if err != nil {
 			return fmt.Errorf("create CustomResourceDefinition %q: %w", nameOf(definition), err)
 		}
@@ -91,17 +91,17 @@ func (c *Controller) Load(definitions []store.Object) error {
 }
 
 // Settle returns when all observed writes are processed.
-func (c *Controller) Settle() {
+func (c *Definitions) Settle() {
 	c.processing.Lock()
 	defer c.processing.Unlock()
 	c.process()
 }
 
-func (c *Controller) note(event store.Event) bool {
+func (c *Definitions) note(event store.Event) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := event.Key.Name
-	if event.Key.Group != group || event.Key.Resource != resource {
+	if event.Key.Group != definitionGroup || event.Key.Resource != definitionPlural {
 		if event.Type != watch.Deleted || !c.deleting[store.Key{Group: event.Key.Group, Resource: event.Key.Resource}] {
 			return false
 		}
@@ -113,13 +113,13 @@ func (c *Controller) note(event store.Event) bool {
 	return true
 }
 
-func (c *Controller) hasPending() bool {
+func (c *Definitions) hasPending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.pending) > 0
 }
 
-func (c *Controller) process() {
+func (c *Definitions) process() {
 	for {
 		c.mu.Lock()
 		if len(c.pending) == 0 {
@@ -134,8 +134,8 @@ func (c *Controller) process() {
 }
 
 // sync reconciles a definition with the store.
-func (c *Controller) sync(name string) {
-	stored, found := c.store.Get(key(name))
+func (c *Definitions) sync(name string) {
+	stored, found := c.store.Get(definitionKey(name))
 	if !found {
 		c.registry.RemoveDefinition(name)
 		c.reconsider(name)
@@ -167,15 +167,15 @@ func (c *Controller) sync(name string) {
 
 // update writes the status of a definition like the API server's controllers. On a conflict, the concurrent write has queued the
 // definition again.
-func (c *Controller) update(name string, stored, changed store.Object) (store.Object, bool) {
+func (c *Definitions) update(name string, stored, changed store.Object) (store.Object, bool) {
 	if !reflect.DeepEqual(stored["status"], changed["status"]) {
 		ownStatus(changed, c.timestamp())
 	}
-	current, err := c.store.Update(key(name), store.Version(stored), changed)
+	current, err := c.store.Update(definitionKey(name), store.Version(stored), changed)
 	return current, err == nil
 }
 
-func (c *Controller) serve(definition store.Object) {
+func (c *Definitions) serve(definition store.Object) {
 	if !nested.HasCondition(definition, "Established") {
 		c.registry.RemoveDefinition(nameOf(definition))
 		return
@@ -185,8 +185,8 @@ func (c *Controller) serve(definition store.Object) {
 }
 
 // reconsider queues the definitions without accepted names: they may have been in conflict with a removed definition.
-func (c *Controller) reconsider(name string) {
-	all, _, err := c.store.List(group, resource, "", 0)
+func (c *Definitions) reconsider(name string) {
+	all, _, err := c.store.List(definitionGroup, definitionPlural, "", 0)
 	if err != nil {
 		return
 	}
@@ -199,8 +199,8 @@ func (c *Controller) reconsider(name string) {
 	}
 }
 
-func (c *Controller) othersOf(definition store.Object) []store.Object {
-	all, _, err := c.store.List(group, resource, "", 0)
+func (c *Definitions) othersOf(definition store.Object) []store.Object {
+	all, _, err := c.store.List(definitionGroup, definitionPlural, "", 0)
 	if err != nil {
 		return nil
 	}
@@ -210,9 +210,9 @@ func (c *Controller) othersOf(definition store.Object) []store.Object {
 }
 
 // finalize deletes the objects of a terminating definition, and then the definition.
-func (c *Controller) finalize(name string, stored store.Object) {
+func (c *Definitions) finalize(name string, stored store.Object) {
 	c.serve(stored)
-	if !slices.Contains(finalizersOf(stored), finalizer) {
+	if !slices.Contains(finalizers(stored), definitionFinalizer) {
 		return
 	}
 	reason := "NeverEstablished"
@@ -234,7 +234,7 @@ func (c *Controller) finalize(name string, stored store.Object) {
 	}
 }
 
-func (c *Controller) setDeleting(id store.Key, deleting bool) {
+func (c *Definitions) setDeleting(id store.Key, deleting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if deleting {
@@ -244,25 +244,29 @@ func (c *Controller) setDeleting(id store.Key, deleting bool) {
 	}
 }
 
-func (c *Controller) setTerminating(name string, stored store.Object, status, reason, message string) (store.Object, bool) {
+func (c *Definitions) setTerminating(name string, stored store.Object, status, reason, message string) (store.Object, bool) {
 	changed := runtime.DeepCopyJSON(stored)
-	setCondition(changed, condition{"Terminating", status, reason, message}, c.timestamp())
+	setCondition(nested.EnsureMap(changed, "status"), "Terminating", status, reason, message, c.timestamp(), false)
 	return c.update(name, stored, changed)
 }
 
-func (c *Controller) removeFinalizer(name string, stored store.Object) {
-	rest := slices.DeleteFunc(finalizersOf(stored), func(f string) bool { return f == finalizer })
+func (c *Definitions) removeFinalizer(name string, stored store.Object) {
+	rest := slices.DeleteFunc(finalizers(stored), func(f string) bool { return f == definitionFinalizer })
 	if len(rest) == 0 {
-		_, _ = c.store.Delete(key(name), store.Version(stored), nil)
+		_, _ = c.store.Delete(definitionKey(name), store.Version(stored), nil)
 		return
 	}
 	changed := runtime.DeepCopyJSON(stored)
-	setFinalizers(changed, rest)
-	_, _ = c.store.Update(key(name), store.Version(stored), changed)
+	list := make([]any, 0, len(rest))
+	for _, name := range rest {
+		list = append(list, name)
+	}
+	nested.EnsureMap(changed, "metadata")["finalizers"] = list
+	_, _ = c.store.Update(definitionKey(name), store.Version(stored), changed)
 }
 
 // deleteObjects deletes all objects of a resource. Finalizers may delay their removal.
-func (c *Controller) deleteObjects(id store.Key) {
+func (c *Definitions) deleteObjects(id store.Key) {
 	versions := c.registry.Versions(id.Group, id.Resource)
 	if len(versions) == 0 {
 		return
@@ -272,9 +276,8 @@ func (c *Controller) deleteObjects(id store.Key) {
 		return
 	}
 	for _, obj := range objects {
-		namespace, name := identityOf(obj)
 		_, err := c.writer.Delete(c.ctx, &write.Request{
-			Resource: versions[0], Namespace: namespace, Name: name, User: access.User{Name: "system:apiserver"},
+			Resource: versions[0], Namespace: nested.String(obj, "metadata", "namespace"), Name: nameOf(obj), User: access.User{Name: "system:apiserver"},
 		}, write.Body{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return
@@ -282,6 +285,12 @@ func (c *Controller) deleteObjects(id store.Key) {
 	}
 }
 
-func (c *Controller) timestamp() string { return c.now().UTC().Format(time.RFC3339) }
+func (c *Definitions) timestamp() string { return c.now().UTC().Format(time.RFC3339) }
 
-func key(name string) store.Key { return store.Key{Group: group, Resource: resource, Name: name} }
+func groupOf(definition object) string { return nested.String(definition, "spec", "group") }
+
+func pluralOf(definition object) string { return nested.String(definition, "spec", "names", "plural") }
+
+func definitionKey(name string) store.Key {
+	return store.Key{Group: definitionGroup, Resource: definitionPlural, Name: name}
+}

@@ -1,4 +1,4 @@
-package definitions
+package controllers
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ func ownStatus(definition map[string]any, now string) {
 	metadata := nested.Map(definition, "metadata")
 	entries := nested.Slice(metadata, "managedFields")
 	entry := map[string]any{
-		"manager": "kube-apiserver", "operation": "Update", "apiVersion": group + "/v1", "time": now,
+		"manager": "kube-apiserver", "operation": "Update", "apiVersion": definitionGroup + "/v1", "time": now,
 		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:status": statusFields(nested.EnsureMap(definition, "status"))}, "subresource": "status",
 	}
 	entries = slices.DeleteFunc(slices.Clone(entries), func(item any) bool {
