@@ -177,7 +177,7 @@ corpus: ## collect CustomResourceDefinitions and objects of public projects, and
 
 .PHONY: apitest-record
 apitest-record: ## record the built-in kinds that apitest serves, from the sandbox's API server
-	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- go run ./internal/kinds/record
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- go run ./internal/recorded/record
 
 .PHONY: lint
 lint: $(LINT) ## check the style and the usual mistakes of every module

@@ -2,21 +2,15 @@ package builtin
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
-
-//go:generate go run ./generate -o types.txt.gz
-
-//go:embed types.txt.gz
-var recordedTypes []byte
 
 // goTypes has the recorded Go types of the built-in kinds. They are parsed at first use and shared by all servers.
 var goTypes = sync.OnceValue(parseTypes)
@@ -46,7 +40,7 @@ type goField struct {
 
 func parseTypes() *typeTable {
 	table := &typeTable{kinds: map[schema.GroupVersionKind]string{}, types: map[string]*goType{}}
-	reader, err := gzip.NewReader(bytes.NewReader(recordedTypes))
+	reader, err := recorded.ReadTypes()
 	if err != nil {
 		return table
 	}

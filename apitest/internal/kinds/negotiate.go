@@ -1,10 +1,12 @@
 package kinds
 
 import (
+	"cmp"
+	"mime"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/anykind/anykind/apitest/internal/accept"
 )
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -25,7 +27,7 @@ func negotiate(req *http.Request, aggregated bool) media {
 	if header == "" {
 		return mediaJSON
 	}
-	for _, c := range accept.Parse(header) {
+	for _, c := range ParseAccept(header) {
 		isAggregated := c.Params["as"] == "APIGroupDiscoveryList" && c.Params["g"] == "apidiscovery.k8s.io"
 		switch {
 		case isAggregated:
@@ -40,4 +42,34 @@ func negotiate(req *http.Request, aggregated bool) media {
 		}
 	}
 	return mediaNone
+}
+
+// AcceptClause is an accepted media type with its parameters and its quality, 1 by default.
+type AcceptClause struct {
+	MediaType string
+	Params    map[string]string
+	Quality   float64
+}
+
+// ParseAccept returns the clauses of an Accept header by descending quality. Clauses with an invalid media type are omitted.
+func ParseAccept(header string) []AcceptClause {
+	var clauses []AcceptClause
+	for part := range strings.SplitSeq(header, ",") {
+		mediaType, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		quality, err := strconv.ParseFloat(params["q"], 64)
+		if err != nil {
+			quality = 1
+		}
+		clauses = append(clauses, AcceptClause{mediaType, params, quality})
+	}
+	slices.SortStableFunc(clauses, func(a, b AcceptClause) int { return -cmp.Compare(a.Quality, b.Quality) })
+	return clauses
+}
+
+// IsJSON reports whether the clause accepts JSON.
+func (c AcceptClause) IsJSON() bool {
+	return c.MediaType == "application/json" || c.MediaType == "*/*" || c.MediaType == "application/*"
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 

@@ -10,8 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
 
 // definitionOpenAPI returns the definitions of a CRD's kind in all its versions.

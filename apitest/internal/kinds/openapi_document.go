@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
 
 // openapiPath is a path of /openapi/v3 with the hash of its document.

@@ -16,8 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/apitest/internal/accept"
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
 
 // builtinV2 returns the definitions of OpenAPI v2 of built-in kinds.
@@ -190,7 +189,7 @@ func openapiForm(req *http.Request, release string) form {
 	if header == "" {
 		return formJSON
 	}
-	for _, c := range accept.Parse(strings.ReplaceAll(header, "@v1.0", ".v1.0")) {
+	for _, c := range ParseAccept(strings.ReplaceAll(header, "@v1.0", ".v1.0")) {
 		switch {
 		case c.IsJSON():
 			return formJSON

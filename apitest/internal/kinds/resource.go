@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
@@ -48,14 +48,7 @@ type ScalePaths struct {
 }
 
 // Column is a column of a table. JSONPath is the path of a CRD's printer column, without braces.
-type Column struct {
-	Name        string
-	Type        string
-	Format      string
-	Description string
-	Priority    int32
-	JSONPath    string
-}
+type Column = recorded.Column
 
 // GroupVersionKind returns the kind of the resource's objects.
 func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
@@ -96,11 +89,7 @@ func (r *Resource) Columns() ([]Column, error) {
 	if r.Group == "" {
 		path = "/api/v1/" + r.Plural
 	}
-	columns := make([]Column, 0, len(all[path]))
-	for _, c := range all[path] {
-		columns = append(columns, Column{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority})
-	}
-	return columns, nil
+	return slices.Clone(all[path]), nil
 }
 
 // storageVersionHash returns the hash of the storage version in discovery.

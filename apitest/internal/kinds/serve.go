@@ -12,8 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/anykind/anykind/apitest/internal/accept"
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
 
 // Serves reports whether ServeHTTP handles the path: discovery, OpenAPI, version and health.
@@ -153,7 +152,7 @@ func serveVersion(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	// JSON only, with any parameters
-	if header := strings.Join(req.Header.Values("Accept"), ","); header == "" || slices.ContainsFunc(accept.Parse(header), accept.Clause.IsJSON) {
+	if header := strings.Join(req.Header.Values("Accept"), ","); header == "" || slices.ContainsFunc(ParseAccept(header), AcceptClause.IsJSON) {
 		writeIndented(w, groups.Version)
 		return
 	}

@@ -2,20 +2,14 @@ package protobuf
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
-	_ "embed"
 	"strconv"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
-
-//go:generate go run ./generate -o messages.txt.gz
-
-//go:embed messages.txt.gz
-var recorded []byte
 
 // messages has the recorded messages, parsed at first use and shared by all servers.
 var messages = sync.OnceValue(parse)
@@ -32,7 +26,7 @@ type messageField struct{ name, expression string }
 
 func parse() *table {
 	t := &table{kinds: map[schema.GroupVersionKind]string{}, types: map[string]*message{}}
-	reader, err := gzip.NewReader(bytes.NewReader(recorded))
+	reader, err := recorded.ReadMessages()
 	if err != nil {
 		return t
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anykind/anykind/apitest/internal/accept"
+	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
 // media is the negotiated form of a response.
@@ -37,7 +37,7 @@ func negotiate(req *http.Request, isWatch bool, as ...string) (media, bool) {
 	if header == "" {
 		return m, true
 	}
-	for _, clause := range accept.Parse(header) {
+	for _, clause := range kinds.ParseAccept(header) {
 		isYAML := clause.MediaType == "application/yaml"
 		if !clause.IsJSON() && (!isYAML || isWatch) {
 			continue
@@ -66,7 +66,7 @@ func negotiate(req *http.Request, isWatch bool, as ...string) (media, bool) {
 // isRouted reports whether the router of built-in resources accepts a request. It matches the media types of the Accept header
 // without parameters.
 func isRouted(req *http.Request) bool {
-	for _, clause := range accept.Parse(strings.Join(req.Header.Values("Accept"), ",")) {
+	for _, clause := range kinds.ParseAccept(strings.Join(req.Header.Values("Accept"), ",")) {
 		if clause.IsJSON() || strings.Contains(acceptable, clause.MediaType) {
 			return true
 		}

@@ -1,13 +1,15 @@
-// Package recorded has the documents of a real API server of a Kubernetes version without CustomResourceDefinitions, recorded by
-// the program internal/kinds/record. They are decoded once per process, at first use.
+// Package recorded has data of a Kubernetes version: the documents of a real API server without CustomResourceDefinitions, and the
+// Go types and Protobuf messages of its built-in kinds. The program in record writes it. It is decoded once per process, at first
+// use.
 package recorded
 
 import (
 	"bytes"
 	"compress/gzip"
-	_ "embed" // resources.json, columns.json.gz
+	_ "embed" // resources.json, columns.json.gz, types.txt.gz, messages.txt.gz
 	"encoding/json"
 	"fmt"
+	"io"
 	"sync"
 )
 
@@ -16,6 +18,18 @@ var resourcesJSON []byte
 
 //go:embed columns.json.gz
 var columnsJSON []byte
+
+//go:embed types.txt.gz
+var typesText []byte
+
+//go:embed messages.txt.gz
+var messagesText []byte
+
+// ReadTypes returns the Go types of the built-in kinds as text; package builtin parses it.
+func ReadTypes() (io.Reader, error) { return gzip.NewReader(bytes.NewReader(typesText)) }
+
+// ReadMessages returns the Protobuf messages of the built-in kinds as text; package protobuf parses it.
+func ReadMessages() (io.Reader, error) { return gzip.NewReader(bytes.NewReader(messagesText)) }
 
 // ReadGroups returns the content of resources.json. It is read-only.
 var ReadGroups = sync.OnceValues(func() (*Groups, error) {
@@ -86,13 +100,14 @@ type Subresource struct {
 	Verbs   []string `json:"verbs"`
 }
 
-// Column is a column of the resource's Table.
+// Column is a column of a resource's tables. JSONPath is set for a printer column of a CustomResourceDefinition only.
 type Column struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
 	Format      string `json:"format,omitempty"`
 	Description string `json:"description,omitempty"`
 	Priority    int32  `json:"priority,omitempty"`
+	JSONPath    string `json:"-"` // without braces
 }
 
 // Columns is the content of columns.json.gz: the Table columns of each resource, by the path of its list, such as

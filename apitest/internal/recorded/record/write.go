@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
 
 // writeGroups writes resources.json with a resource per line, for readable diffs between releases.

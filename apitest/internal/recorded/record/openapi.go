@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 )
 
 // openapiRecorder collects the content of openapi.zip; see package recorded.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/internal/recorded"
 	"github.com/anykind/anykind/transport"
 )
 

@@ -1,5 +1,5 @@
-// Command record records the sandbox's API server, without CustomResourceDefinitions, in internal/kinds/recorded: discovery,
-// columns of tables, field selectors and OpenAPI documents.
+// Command record records the sandbox's API server, without CustomResourceDefinitions, in internal/recorded: discovery, columns of
+// tables, field selectors, OpenAPI documents, and data of the Go types of the server's version.
 //
 //	make apitest-record
 //
@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-const dir = "internal/kinds/recorded"
+const dir = "internal/recorded"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -55,7 +55,10 @@ func run(ctx context.Context) error {
 	if err := writeColumns(columns); err != nil {
 		return err
 	}
-	return recordOpenAPI(ctx, api)
+	if err := recordOpenAPI(ctx, api); err != nil {
+		return err
+	}
+	return recordGoTypes(resources.Version["gitVersion"])
 }
 
 // server is the recorded API server.
