@@ -1,14 +1,73 @@
+// Package command has the shared parts of anyctl's commands: streams, the connection, the resolution of arguments to objects, and
+// kubectl's error texts and exit codes.
 package command
 
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/printable"
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 )
+
+// Streams are the standard streams of a command. Out and Err are writers of package printable: they escape control sequences on a
+// terminal.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// State is shared by all commands and passed to each constructor.
+type State struct {
+	Streams
+	Connection *flags.Connection
+	// Args is the command line. With nil, all commands are built.
+	Args []string
+}
+
+// IsNamed reports whether the command line contains name. Subcommands of commands without their name on the command line are not
+// built: their flags are much of the memory of a short command line.
+func (s *State) IsNamed(name string) bool { return s.Args == nil || slices.Contains(s.Args, name) }
+
+// Client returns the client opened with the connection flags.
+func (s *State) Client(ctx context.Context) (*dynamic.Client, error) { return s.Connection.Client(ctx) }
+
+// Printf writes to the standard output. On a terminal, a line break in an argument becomes a space.
+func (s *State) Printf(format string, args ...any) error {
+	if printable.IsTerminal(s.Out) {
+		args = singleLines(args)
+	}
+	_, err := fmt.Fprintf(s.Out, format, args...)
+	return err
+}
+
+// Errorf writes a line to the standard error stream. A line break in an argument becomes a space.
+func (s *State) Errorf(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Err, format+"\n", singleLines(args)...)
+}
+
+// singleLines applies [printable.Line] to strings, errors and Stringers, because their texts may come from a server.
+func singleLines(args []any) []any {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		switch arg.(type) {
+		case string, error, fmt.Stringer:
+			args[i] = printable.Line(fmt.Sprint(arg))
+		}
+	}
+	return args
+}
 
 // Root returns the root command of anyctl with kubectl's persistent flags. It does not print errors: see Report.
 func Root(s *State, commands ...*cobra.Command) *cobra.Command {
@@ -76,4 +135,44 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 
 func flagError(cmd *cobra.Command, err error) error {
 	return WithHelp(err, fmt.Sprintf("\nSee '%s --help' for usage.", cmd.CommandPath()))
+}
+
+// requestFlags are the flags -v and --warnings-as-errors.
+type requestFlags struct {
+	verbosity        int
+	warningsAsErrors bool
+	warnings         atomic.Int64
+}
+
+// logVerbosity is the lowest -v with a log line per request, as in kubectl.
+const logVerbosity = 6
+
+func (r *requestFlags) addFlags(fs *pflag.FlagSet) {
+	fs.IntVarP(&r.verbosity, "v", "v", 0, "number for the log level verbosity: from 6 on, each request is logged, without its query")
+	fs.BoolVar(&r.warningsAsErrors, "warnings-as-errors", false, "Treat warnings received from the server as errors and exit with a non-zero exit code")
+}
+
+func (r *requestFlags) log(s *State, attempt *transport.Attempt) {
+	if r.verbosity < logVerbosity {
+		return
+	}
+	result := "no response"
+	switch {
+	case attempt.StatusCode != 0:
+		result = fmt.Sprintf("%d %s", attempt.StatusCode, http.StatusText(attempt.StatusCode))
+	case attempt.Err != nil:
+		result = attempt.Err.Error()
+	}
+	s.Errorf("%s %s %s in %v", attempt.Method, attempt.URL, result, attempt.Duration.Round(time.Millisecond))
+}
+
+func (r *requestFlags) warningsError() error {
+	switch count := r.warnings.Load(); {
+	case !r.warningsAsErrors || count == 0:
+		return nil
+	case count == 1:
+		return fmt.Errorf("1 warning received")
+	default:
+		return fmt.Errorf("%d warnings received", count)
+	}
 }

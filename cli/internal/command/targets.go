@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -23,14 +25,20 @@ type Target struct {
 // TargetOptions configures Targets.
 type TargetOptions struct {
 	Selection flags.Selection
+	// Files are the files of -f, or nil. Non-empty Files replace the arguments.
+	Files *manifest.Reader
 	// All selects all objects of the types, like --all.
 	All bool
 	// AllowAll accepts a type without names or selectors for all its objects, as in get and describe.
 	AllowAll bool
 }
 
-// Targets resolves arguments as kubectl does: TYPE[,TYPE] [NAME…], or TYPE/NAME…. Names are rejected with selectors or All.
+// Targets resolves files or arguments as kubectl does: TYPE[,TYPE] [NAME…], or TYPE/NAME…. Names are rejected with selectors or
+// All.
 func (s *State) Targets(ctx context.Context, args []string, opts *TargetOptions) ([]Target, error) {
+	if opts.Files != nil && !opts.Files.IsEmpty() {
+		return s.fileTargets(ctx, args, opts)
+	}
 	pairs, types, names, err := parseTargets(args)
 	if err != nil {
 		return nil, err
@@ -68,7 +76,7 @@ func (s *State) Visit(ctx context.Context, targets []Target, selection *flags.Se
 				break
 			}
 			found++
-			if err := visit(ctx, in(target.Resource, obj), obj); err != nil {
+			if err := visit(ctx, In(target.Resource, obj), obj); err != nil {
 				errs = append(errs, err)
 			}
 			if ctx.Err() != nil {
@@ -99,8 +107,8 @@ func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) func(yiel
 	}
 }
 
-// in returns the handle in the namespace of obj.
-func in(r *dynamic.Resource, obj *unstructured.Object) *dynamic.Resource {
+// In returns the handle in the namespace of obj.
+func In(r *dynamic.Resource, obj *unstructured.Object) *dynamic.Resource {
 	if !r.Mapping().Namespaced || obj.GetNamespace() == "" {
 		return r
 	}
@@ -189,6 +197,40 @@ func (s *State) typeTargets(ctx context.Context, types string, names []string, a
 		for _, name := range names {
 			targets = append(targets, Target{Resource: handle, Name: name})
 		}
+	}
+	return targets, nil
+}
+
+// fileTargets returns the objects named in files. A label selector is matched with the labels of the stored objects.
+func (s *State) fileTargets(ctx context.Context, args []string, opts *TargetOptions) ([]Target, error) {
+	objects, err := ReadFiles(ctx, opts.Files, args)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := parseSelector(opts.Selection.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	resolver, err := s.NewFileResolver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var targets []Target
+	for _, obj := range objects {
+		found, err := resolver.Resolve(ctx, obj)
+		if err != nil {
+			return nil, err
+		}
+		if !selector.Empty() {
+			stored, err := found.Resource.Metadata().Get(ctx, obj.GetName(), nil)
+			if err != nil {
+				return nil, err
+			}
+			if !selector.Matches(labels.Set(stored.GetLabels())) {
+				continue
+			}
+		}
+		targets = append(targets, Target{Resource: found.Resource, Name: obj.GetName()})
 	}
 	return targets, nil
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
@@ -112,11 +111,10 @@ func newTarget(resource *dynamic.Resource, obj *unstructured.Object, source, nam
 	if obj == nil {
 		return nil
 	}
-	if own := obj.GetNamespace(); own != "" && resource.Mapping().Namespaced {
-		resource = resource.Namespace(own)
+	if own := obj.GetNamespace(); own != "" {
 		namespace = own
 	}
-	t := namedTarget(resource, obj.GetName(), namespace)
+	t := namedTarget(command.In(resource, obj), obj.GetName(), namespace)
 	t.object = obj
 	t.source = source
 	return t
@@ -195,27 +193,15 @@ func findAll(ctx context.Context, find findTarget, objects []*manifest.Object) (
 
 // readFiles returns the objects of the files matching the label selector, and the errors of broken files.
 func (a *objectArgs) readFiles(ctx context.Context, args []string) ([]*manifest.Object, error) {
-	switch {
-	case len(args) > 0:
-		return nil, errors.New("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
-	case a.all && !a.isLocal:
+	if len(args) == 0 && a.all && !a.isLocal {
 		return nil, errors.New("setting 'all' parameter but found files")
 	}
-	objects, err := a.files.Read(ctx)
-	if a.selection.LabelSelector == "" {
-		return objects, err
+	objects, readErr := command.ReadFiles(ctx, &a.files, args)
+	objects, err := command.SelectFiles(objects, a.selection.LabelSelector)
+	if err != nil {
+		return nil, err
 	}
-	selector, selectorErr := labels.Parse(a.selection.LabelSelector)
-	if selectorErr != nil {
-		return nil, fmt.Errorf("the provided selector %q is not valid: %w", a.selection.LabelSelector, selectorErr)
-	}
-	var selected []*manifest.Object
-	for _, obj := range objects {
-		if selector.Matches(labels.Set(obj.GetLabels())) {
-			selected = append(selected, obj)
-		}
-	}
-	return selected, err
+	return objects, readErr
 }
 
 // finder returns a findTarget. It resolves each object to a handle in the object's namespace.
@@ -225,22 +211,18 @@ func (a *objectArgs) finder(ctx context.Context, s *command.State) (findTarget, 
 			return &target{name: obj.GetName(), object: obj.Object, source: obj.Source}, nil
 		}, nil
 	}
-	client, err := s.Client(ctx)
+	resolver, err := s.NewFileResolver(ctx)
 	if err != nil {
 		return nil, err
 	}
-	namespace, explicit, err := s.Connection.Namespace(ctx)
+	namespace, _, err := s.Connection.Namespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	resolver := manifest.NewResolver(client)
 	return func(ctx context.Context, obj *manifest.Object) (*target, error) {
 		found, err := resolver.Resolve(ctx, obj)
 		if err != nil {
 			return nil, err
-		}
-		if own := found.Object.GetNamespace(); explicit && own != "" && own != namespace {
-			return nil, fmt.Errorf("the namespace from the provided object %q does not match the namespace %q. You must pass '--namespace=%s' to perform this operation.", own, namespace, own)
 		}
 		return newTarget(found.Resource, found.Object, obj.Source, namespace), nil
 	}, nil

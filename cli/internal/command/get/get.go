@@ -1,10 +1,10 @@
+// Package get implements the reading commands: get, events, api-resources, api-versions, version and completion.
 package get
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/url"
 
@@ -16,9 +16,14 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/cli/print"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 )
+
+// Commands returns the package's commands.
+func Commands(s *command.State) []*cobra.Command {
+	return []*cobra.Command{
+		newGet(s), newEvents(s), newAPIResources(s), newAPIVersions(s), newVersion(s), newCompletion(s),
+	}
+}
 
 // getCommand is the command get.
 type getCommand struct {
@@ -93,7 +98,7 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 		}
 		c.Errorf("warning: %s requested, --sort-by %s", name, ignored)
 	}
-	targets, err := c.targets(ctx, args)
+	targets, err := c.Targets(ctx, args, &command.TargetOptions{Selection: c.selection, Files: &c.files, AllowAll: true})
 	if err != nil {
 		return err
 	}
@@ -144,64 +149,6 @@ func (c *getCommand) listOptions() *metav1.ListOptions {
 	return opts
 }
 
-// printObjects writes objects in a format other than a table: a single object alone, several objects as a list.
-func (c *getCommand) printObjects(ctx context.Context, targets []command.Target) error {
-	printer, err := c.output.Printer(c.Out)
-	if err != nil {
-		return err
-	}
-	if len(targets) == 1 && targets[0].Name != "" && c.isSingleItem() {
-		obj, err := targets[0].Resource.Get(ctx, targets[0].Name, nil)
-		if err != nil {
-			return c.unlessIgnored(err)
-		}
-		return printer.Object(obj)
-	}
-	if c.ignoreNotFound && len(targets) > 0 && targets[0].Name != "" {
-		return c.printFound(ctx, printer, targets)
-	}
-	var errs []error
-	err = printer.List(c.objects(ctx, targets, &errs))
-	return errors.Join(append(errs, err)...)
-}
-
-func (c *getCommand) printFound(ctx context.Context, printer *print.Printer, targets []command.Target) error {
-	var found []*unstructured.Object
-	var errs []error
-	for obj := range c.objects(ctx, targets, &errs) {
-		found = append(found, obj)
-	}
-	if len(found) > 0 {
-		errs = append(errs, printer.List(func(yield func(*unstructured.Object) bool) {
-			for _, obj := range found {
-				if !yield(obj) {
-					return
-				}
-			}
-		}))
-	}
-	return errors.Join(errs...)
-}
-
-// objects yields the objects of all targets and appends errors to errs.
-func (c *getCommand) objects(ctx context.Context, targets []command.Target, errs *[]error) iter.Seq[*unstructured.Object] {
-	return func(yield func(*unstructured.Object) bool) {
-		for _, target := range targets {
-			for obj, err := range target.Objects(ctx, c.listOptions()) {
-				if err != nil {
-					if err = c.unlessIgnored(err); err != nil {
-						*errs = append(*errs, err)
-					}
-					break
-				}
-				if !yield(obj) {
-					return
-				}
-			}
-		}
-	}
-}
-
 func (c *getCommand) unlessIgnored(err error) error {
 	if c.ignoreNotFound && apierrors.IsNotFound(err) {
 		return nil
@@ -223,14 +170,4 @@ func (c *getCommand) noResources(ctx context.Context, targets []command.Target) 
 	}
 	c.Errorf("No resources found in %s namespace.", namespace)
 	return nil
-}
-
-// tableOptions returns the options for a table of the resource.
-func (c *getCommand) tableOptions(r *dynamic.Resource, withKind bool) *print.TableOptions {
-	mapping := r.Mapping()
-	return &print.TableOptions{
-		Kind: mapping.GVK.GroupKind(), WithKind: withKind,
-		WithNamespace: c.selection.AllNamespaces && mapping.Namespaced,
-		WithEvents:    c.outputWatchEvents,
-	}
 }

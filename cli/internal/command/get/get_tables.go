@@ -161,6 +161,16 @@ func hasSeveralKinds(parts []tablePart) bool {
 	return false
 }
 
+// tableOptions returns the options for a table of the resource.
+func (c *getCommand) tableOptions(r *dynamic.Resource, withKind bool) *print.TableOptions {
+	mapping := r.Mapping()
+	return &print.TableOptions{
+		Kind: mapping.GVK.GroupKind(), WithKind: withKind,
+		WithNamespace: c.selection.AllNamespaces && mapping.Namespaced,
+		WithEvents:    c.outputWatchEvents,
+	}
+}
+
 // printTable writes the rows of parts as a table and returns the number of rows.
 func (c *getCommand) printTable(parts []tablePart, opts *print.TableOptions, errs *[]error) (int, error) {
 	table, err := c.output.Table(c.Out, opts)

@@ -58,7 +58,7 @@ func (d *describer) run(ctx context.Context, args []string) error {
 		return errors.New("You must specify the type of resource to describe. " +
 			"Use \"anyctl api-resources\" for a complete list of supported resources.")
 	}
-	targets, err := d.targets(ctx, args)
+	targets, err := d.Targets(ctx, args, &command.TargetOptions{Selection: d.selection, Files: &d.files, AllowAll: true})
 	if err != nil {
 		return err
 	}
@@ -73,13 +73,6 @@ func (d *describer) run(ctx context.Context, args []string) error {
 		return d.reportNone(ctx)
 	}
 	return err
-}
-
-func (d *describer) targets(ctx context.Context, args []string) ([]command.Target, error) {
-	if !d.files.IsEmpty() {
-		return d.FileTargets(ctx, &d.files, args, &d.selection)
-	}
-	return d.Targets(ctx, args, &command.TargetOptions{Selection: d.selection, AllowAll: true})
 }
 
 // describePrefix describes the objects with target.Name as prefix. It returns notFound without a match.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/stream"
@@ -70,7 +69,7 @@ func (o *session) find(ctx context.Context, files *manifest.Reader, args []strin
 	if files.IsEmpty() {
 		return findPod(ctx, o.State, args[0], o.timeout, purpose, compareForStreams)
 	}
-	targets, err := o.FileTargets(ctx, files, args, &flags.Selection{})
+	targets, err := o.Targets(ctx, args, &command.TargetOptions{Files: files})
 	if err != nil {
 		return nil, err
 	}
