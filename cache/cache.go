@@ -111,23 +111,12 @@ type Cache[T any] struct {
 	err     error                   // of Run, once stopped is closed
 }
 
-// Key identifies an object; Namespace is "" for a cluster-scoped one.
-type Key struct{ Namespace, Name string }
-
-// KeyOf returns the key of an object.
+// KeyOf returns the key of an object. Namespace is "" for a cluster-scoped object.
 func KeyOf(obj interface {
 	GetNamespace() string
 	GetName() string
-}) Key {
-	return Key{obj.GetNamespace(), obj.GetName()}
-}
-
-// String returns namespace/name, or name alone.
-func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Name
-	}
-	return k.Namespace + "/" + k.Name
+}) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // New returns a cache, which is empty and sends no request until Run.
@@ -262,7 +251,7 @@ func (c *Cache[T]) apply(change dynamic.Change[T]) {
 	}
 }
 
-func (c *Cache[T]) transform(key Key, obj *T) *T {
+func (c *Cache[T]) transform(key types.NamespacedName, obj *T) *T {
 	if c.opts.Transform == nil {
 		return obj
 	}
@@ -273,7 +262,7 @@ func (c *Cache[T]) transform(key Key, obj *T) *T {
 }
 
 // intern makes a full object that Transform returned share equal parts.
-func (c *Cache[T]) intern(key Key, obj *T) *T {
+func (c *Cache[T]) intern(key types.NamespacedName, obj *T) *T {
 	if c.interner == nil {
 		return obj
 	}
@@ -319,7 +308,7 @@ func (e *PanicError) Error() string {
 // callback is the function of Options that is being called, and the object that it is called for; zero for none.
 type callback struct {
 	function, index string
-	key             Key
+	key             types.NamespacedName
 }
 
 // recoverPanic sets err if Run, which defers it, panics.
@@ -333,7 +322,7 @@ func (c *Cache[T]) recoverPanic(err *error) {
 		where += fmt.Sprintf(" %q", c.callback.index)
 	}
 	where += " of the cache of " + c.String()
-	if c.callback.key != (Key{}) {
+	if c.callback.key != (types.NamespacedName{}) {
 		where += ", for " + c.callback.key.String()
 	}
 	*err = &PanicError{Where: where, Value: value, Stack: debug.Stack()}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -60,9 +61,9 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 // objects first changed since they were delivered.
 type consumer[T any] struct {
 	mu      sync.Mutex
-	pending map[Key]*pendingChange[T] // the zero Key stands for state
-	hadMany bool                      // pending has had maxPendingKept entries since it was made
-	root    pendingChange[T]          // of the ring of pending changes: the first is next, the last is prev
+	pending map[types.NamespacedName]*pendingChange[T] // the zero Key stands for state
+	hadMany bool                                       // pending has had maxPendingKept entries since it was made
+	root    pendingChange[T]                           // of the ring of pending changes: the first is next, the last is prev
 	ready   chan struct{}
 	// state is the type of the latest change without an object, deliveredState that of the last one that was delivered.
 	state, deliveredState watch.EventType
@@ -70,7 +71,7 @@ type consumer[T any] struct {
 
 // pendingChange is the change of one object since its last delivery.
 type pendingChange[T any] struct {
-	key          Key
+	key          types.NamespacedName
 	delivered    stored[T]   // the state that was delivered last
 	stateChanges []Change[T] // to deliver instead of an object
 	update[T]
@@ -84,7 +85,7 @@ type update[T any] struct {
 }
 
 func newConsumer[T any]() *consumer[T] {
-	c := &consumer[T]{pending: map[Key]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
+	c := &consumer[T]{pending: map[types.NamespacedName]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
 	c.root.prev = &c.root
 	c.root.next = &c.root
 	return c
@@ -139,7 +140,7 @@ func (c *consumer[T]) wake() {
 }
 
 // queue adds an object's update, or merges it into the pending change. old is the object's state before.
-func (c *consumer[T]) queue(key Key, old stored[T], u update[T]) {
+func (c *consumer[T]) queue(key types.NamespacedName, old stored[T], u update[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, found := c.pending[key]
@@ -159,7 +160,7 @@ func (c *consumer[T]) queueState(state watch.EventType) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = state
-	if p, found := c.pending[Key{}]; found {
+	if p, found := c.pending[types.NamespacedName{}]; found {
 		c.drop(p)
 	}
 	c.push(&pendingChange[T]{})
@@ -181,7 +182,7 @@ func (c *consumer[T]) push(p *pendingChange[T]) {
 func (c *consumer[T]) drop(p *pendingChange[T]) {
 	delete(c.pending, p.key)
 	if c.hadMany && len(c.pending) == 0 { // a map does not shrink
-		c.pending = map[Key]*pendingChange[T]{}
+		c.pending = map[types.NamespacedName]*pendingChange[T]{}
 		c.hadMany = false
 	}
 	p.prev.next = p.next
@@ -197,14 +198,14 @@ func (c *consumer[T]) next() *pendingChange[T] {
 		return nil
 	}
 	c.drop(p)
-	if p.key == (Key{}) {
+	if p.key == (types.NamespacedName{}) {
 		p.stateChanges = c.nextStates()
 	}
 	return p
 }
 
 func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
-	if p.key == (Key{}) {
+	if p.key == (types.NamespacedName{}) {
 		return p.stateChanges
 	}
 	object := c.load(p.object)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func liveHeap() int {
@@ -21,14 +22,14 @@ func liveHeap() int {
 // TestConsumer_FreesMemoryOfTakenChanges takes the changes of an initial list and then those of a few objects.
 func TestConsumer_FreesMemoryOfTakenChanges(t *testing.T) {
 	const count = 50_000
-	var keys []Key
+	var keys []types.NamespacedName
 	for i := range count {
-		keys = append(keys, Key{"shop", strconv.Itoa(i)})
+		keys = append(keys, types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)})
 	}
 	current := update[metav1.PartialObjectMetadata]{object: stored[metav1.PartialObjectMetadata]{object: &metav1.PartialObjectMetadata{}}}
 	consumer := newConsumer[metav1.PartialObjectMetadata]()
 	before := liveHeap()
-	queueAndTake := func(keys []Key) {
+	queueAndTake := func(keys []types.NamespacedName) {
 		for _, key := range keys {
 			consumer.queue(key, stored[metav1.PartialObjectMetadata]{}, current)
 		}

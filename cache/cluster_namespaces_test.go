@@ -95,7 +95,7 @@ func TestTrackWrites_EveryVerb(t *testing.T) {
 		if !apierrors.IsNotFound(err) {
 			require.NoError(t, err)
 		}
-		require.NoError(t, c.WaitForWrites(t.Context(), cache.Key{Namespace: home, Name: name}))
+		require.NoError(t, c.WaitForWrites(t.Context(), types.NamespacedName{Namespace: home, Name: name}))
 		cached, found := c.Get(home, name)
 		if apierrors.IsNotFound(err) {
 			require.False(t, found, "deleted")

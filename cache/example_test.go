@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -71,7 +72,7 @@ func ExampleCache_WaitForWrites() {
 	if _, err := tracked.Create(ctx, web, nil); err != nil {
 		log.Fatal(err)
 	}
-	if err := c.WaitForWrites(ctx, cache.Key{Namespace: "shop", Name: "web"}); err != nil {
+	if err := c.WaitForWrites(ctx, types.NamespacedName{Namespace: "shop", Name: "web"}); err != nil {
 		log.Fatal(err)
 	}
 	found, ok := c.Get("shop", "web")

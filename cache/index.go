@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // IndexByLabel returns an index function for the value of a label. Objects without the label have no value.
@@ -47,7 +48,7 @@ type position[T any] struct {
 
 type indexValue struct{ index, value string }
 
-func (c *Cache[T]) indexValues(key Key, obj *T) []indexValue {
+func (c *Cache[T]) indexValues(key types.NamespacedName, obj *T) []indexValue {
 	var all []indexValue
 	for name, valuesOf := range c.opts.Indexes {
 		c.callback = callback{"the index", name, key}

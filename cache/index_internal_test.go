@@ -22,7 +22,7 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 		"tag": func(obj *tagged) []string { return obj.tags },
 	}})
 	random := rand.New(rand.NewPCG(1, 2))
-	held := map[Key]*tagged{}
+	held := map[types.NamespacedName]*tagged{}
 	check := func() {
 		byTag := map[string][]*tagged{}
 		byNamespace := map[string][]*tagged{}
@@ -51,7 +51,7 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 		for range random.IntN(4) {
 			obj.tags = append(obj.tags, strconv.Itoa(random.IntN(5)))
 		}
-		key := Key{obj.Namespace, obj.Name}
+		key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
 		if random.IntN(3) == 0 {
 			c.remove(key, obj, false)
 			delete(held, key)

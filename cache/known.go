@@ -22,7 +22,7 @@ func (c *Cache[T]) knownObjects() dynamic.KnownObjects {
 }
 
 func (k knownObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
-	e := k.cache.objects.get(Key{namespace, name})
+	e := k.cache.objects.get(types.NamespacedName{Namespace: namespace, Name: name})
 	if e == nil {
 		return "", "", false
 	}

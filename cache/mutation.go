@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/anykind/anykind/internal/objectkey"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A full detector keeps the JSON of every object, a sampling detector the hash of the JSON of a sample. An object is compared
@@ -31,7 +34,7 @@ const (
 type MutationError struct {
 	// Cache is the path of the cache's resource.
 	Cache string
-	Key   Key
+	Key   types.NamespacedName
 	// Field is the path of a field that was changed. Its value, which may be secret, is not included. Without
 	// Options.DetectMutations Field is unknown and "".
 	Field string
@@ -40,9 +43,9 @@ type MutationError struct {
 func (e *MutationError) Error() string {
 	if e.Field == "" {
 		const format = "cache %s: object %s was changed by a reader (change a copy; %s=true finds the field)"
-		return fmt.Sprintf(format, e.Cache, e.Key, detectorVariable)
+		return fmt.Sprintf(format, e.Cache, objectkey.Text(e.Key), detectorVariable)
 	}
-	return fmt.Sprintf("cache %s: object %s was changed by a reader at %s (change a copy)", e.Cache, e.Key, e.Field)
+	return fmt.Sprintf("cache %s: object %s was changed by a reader at %s (change a copy)", e.Cache, objectkey.Text(e.Key), e.Field)
 }
 
 const detectorVariable = "ANYKIND_CACHE_MUTATION_DETECTOR"
@@ -57,7 +60,7 @@ type mutationDetector[T any] struct {
 	isSampling bool
 	seed       maphash.Seed
 	stored     int // objects, while sampling
-	objects    map[Key]snapshot[T]
+	objects    map[types.NamespacedName]snapshot[T]
 	found      *MutationError
 	nextCheck  time.Time // when a full detector compares all objects again
 }
@@ -74,7 +77,7 @@ type snapshot[T any] struct {
 func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
 	isEnabled, err := strconv.ParseBool(os.Getenv(detectorVariable))
 	isDisabled := err == nil && !isEnabled
-	d := &mutationDetector[T]{objects: map[Key]snapshot[T]{}}
+	d := &mutationDetector[T]{objects: map[types.NamespacedName]snapshot[T]{}}
 	switch {
 	case isEnabled || opts.DetectMutations:
 		return d
@@ -88,7 +91,7 @@ func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
 }
 
 // put records an object, and compares the one that it replaces.
-func (d *mutationDetector[T]) put(key Key, obj *T) {
+func (d *mutationDetector[T]) put(key types.NamespacedName, obj *T) {
 	if d == nil {
 		return
 	}
@@ -109,7 +112,7 @@ func (d *mutationDetector[T]) put(key Key, obj *T) {
 }
 
 // remove compares an object that leaves the cache.
-func (d *mutationDetector[T]) remove(key Key) {
+func (d *mutationDetector[T]) remove(key types.NamespacedName) {
 	if d != nil {
 		d.compare(key)
 		delete(d.objects, key)
@@ -117,7 +120,7 @@ func (d *mutationDetector[T]) remove(key Key) {
 }
 
 // compare compares one object, unless a mutation was found before.
-func (d *mutationDetector[T]) compare(key Key) {
+func (d *mutationDetector[T]) compare(key types.NamespacedName) {
 	s, found := d.objects[key]
 	if !found || d.found != nil {
 		return

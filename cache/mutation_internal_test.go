@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // slowObject takes a second to encode.
@@ -21,9 +22,9 @@ func (*slowObject) MarshalJSON() ([]byte, error) {
 
 func TestMutationDetector_SlowComparisonsLeaveTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &mutationDetector[slowObject]{objects: map[Key]snapshot[slowObject]{}}
+		d := &mutationDetector[slowObject]{objects: map[types.NamespacedName]snapshot[slowObject]{}}
 		for _, name := range []string{"a", "b", "c"} {
-			d.put(Key{Name: name}, &slowObject{})
+			d.put(types.NamespacedName{Name: name}, &slowObject{})
 		}
 		start := time.Now()
 		checks := 0
@@ -44,7 +45,7 @@ func TestMutationDetector_SlowComparisonsLeaveTime(t *testing.T) {
 func TestMutationDetector_SamplesObjects(t *testing.T) {
 	t.Setenv(detectorVariable, "")
 	d := newMutationDetector(&Options[unstructured.Unstructured]{})
-	key := func(i int) Key { return Key{Name: strconv.Itoa(i)} }
+	key := func(i int) types.NamespacedName { return types.NamespacedName{Name: strconv.Itoa(i)} }
 	objects := make([]*unstructured.Unstructured, 1000)
 	for i := range objects {
 		objects[i] = &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "i": int64(i)}}
@@ -82,10 +83,10 @@ func BenchmarkMutationDetector_Put(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.Setenv(detectorVariable, variable)
 			d := newMutationDetector(&Options[unstructured.Unstructured]{})
-			keys := make([]Key, 5000)
+			keys := make([]types.NamespacedName, 5000)
 			objects := make([]*unstructured.Unstructured, 5000)
 			for i := range keys {
-				keys[i] = Key{"shop", strconv.Itoa(i)}
+				keys[i] = types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
 				objects[i] = benchmarkPod(i)
 				d.put(keys[i], objects[i])
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -38,7 +39,7 @@ type namespaceStream[T any] struct {
 
 	state      watch.EventType // Synced, NotServed, stateRejected or ""
 	rejections int
-	received   map[Key]struct{} // the keys of a repeated initial list; nil outside of such a list
+	received   map[types.NamespacedName]struct{} // the keys of a repeated initial list; nil outside of such a list
 }
 
 // stateRejected is the state of a stream after the end of its Follow.
@@ -215,7 +216,7 @@ func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 	if !slices.ContainsFunc(m.streams, func(s *namespaceStream[T]) bool { return s.state != stateRejected }) {
 		return fmt.Errorf("run cache %s: every namespace is rejected: %w", c, c.joinErrors(rejection))
 	}
-	stream.received = map[Key]struct{}{}
+	stream.received = map[types.NamespacedName]struct{}{}
 	stream.rejections++
 	c.handleInterruption(stream.namespace, dynamic.Interruption{Err: err, Relist: true, Delay: event.retryAfter, Count: stream.rejections})
 	return nil
@@ -249,7 +250,7 @@ func (c *Cache[T]) removeMissing(stream *namespaceStream[T]) {
 		return
 	}
 	for name := range c.objects[stream.namespace] {
-		key := Key{stream.namespace, name}
+		key := types.NamespacedName{Namespace: stream.namespace, Name: name}
 		if _, found := stream.received[key]; !found {
 			c.remove(key, nil, true)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // objects maps namespace ("" for cluster-scoped objects) and name to entries. A namespace without objects has no map.
@@ -17,10 +18,10 @@ type entry[T any] struct {
 	positions *position[T] // linked list of index positions
 }
 
-func (o objects[T]) get(key Key) *entry[T] { return o[key.Namespace][key.Name] }
+func (o objects[T]) get(key types.NamespacedName) *entry[T] { return o[key.Namespace][key.Name] }
 
 // set stores an entry. It keeps key.Name, a string of the object's current version, and clones key.Namespace.
-func (o objects[T]) set(key Key, e *entry[T]) {
+func (o objects[T]) set(key types.NamespacedName, e *entry[T]) {
 	inNamespace := o[key.Namespace]
 	if inNamespace == nil {
 		inNamespace = map[string]*entry[T]{}
@@ -29,18 +30,18 @@ func (o objects[T]) set(key Key, e *entry[T]) {
 	inNamespace[key.Name] = e
 }
 
-func (o objects[T]) remove(key Key) {
+func (o objects[T]) remove(key types.NamespacedName) {
 	inNamespace := o[key.Namespace]
 	if delete(inNamespace, key.Name); len(inNamespace) == 0 {
 		delete(o, key.Namespace)
 	}
 }
 
-func (o objects[T]) all() iter.Seq2[Key, *entry[T]] {
-	return func(yield func(Key, *entry[T]) bool) {
+func (o objects[T]) all() iter.Seq2[types.NamespacedName, *entry[T]] {
+	return func(yield func(types.NamespacedName, *entry[T]) bool) {
 		for namespace, inNamespace := range o {
 			for name, e := range inNamespace {
-				if !yield(Key{namespace, name}, e) {
+				if !yield(types.NamespacedName{Namespace: namespace, Name: name}, e) {
 					return
 				}
 			}
@@ -57,7 +58,7 @@ func (o objects[T]) count() (n int) {
 
 // Get returns an object. namespace is "" for a cluster-scoped object.
 func (c *Cache[T]) Get(namespace, name string) (obj *T, found bool) {
-	obj = c.load(c.lookUp(Key{namespace, name}))
+	obj = c.load(c.lookUp(types.NamespacedName{Namespace: namespace, Name: name}))
 	return obj, obj != nil
 }
 
@@ -70,7 +71,7 @@ func (c *Cache[T]) List(namespace string, selector labels.Selector) []*T {
 	return c.loadAll(c.listNamespace(namespace), selector)
 }
 
-func (c *Cache[T]) lookUp(key Key) stored[T] {
+func (c *Cache[T]) lookUp(key types.NamespacedName) stored[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if e := c.objects.get(key); e != nil {
@@ -116,7 +117,7 @@ func (c *Cache[T]) listIndexed(name, value string) []stored[T] {
 }
 
 // put stores obj and queues the change for the consumers.
-func (c *Cache[T]) put(key Key, obj *T) {
+func (c *Cache[T]) put(key types.NamespacedName, obj *T) {
 	c.mutations.put(key, obj)
 	values := c.indexValues(key, obj)
 	current := c.store(obj)
@@ -143,7 +144,7 @@ func (c *Cache[T]) put(key Key, obj *T) {
 
 // remove deletes an object and queues the deletion for the consumers. A nil final means the stored object. unknown sets
 // FinalStateUnknown.
-func (c *Cache[T]) remove(key Key, final *T, unknown bool) {
+func (c *Cache[T]) remove(key types.NamespacedName, final *T, unknown bool) {
 	c.mutations.remove(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/internal/resourceversion"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Run's goroutine evaluates the conditions of waiters. Waiters are indexed by resourceVersion and by key, so the cost of an event
@@ -12,22 +13,22 @@ import (
 
 // waiter is a goroutine blocked on a condition. Without version and key, the condition depends on the streams' states alone.
 type waiter struct {
-	condition func() bool   // called under the cache's lock
-	stream    string        // of version
-	version   string        // "" for none
-	key       Key           // of an object; may be zero
-	ready     chan struct{} // closed once the condition holds
+	condition func() bool          // called under the cache's lock
+	stream    string               // of version
+	version   string               // "" for none
+	key       types.NamespacedName // of an object; may be zero
+	ready     chan struct{}        // closed once the condition holds
 }
 
 // waiters are the waiters of a cache. The cache's lock guards them.
 type waiters struct {
 	all       map[*waiter]struct{}
 	byVersion map[string][]*waiter // by stream; the lowest version first
-	byKey     map[Key][]*waiter
+	byKey     map[types.NamespacedName][]*waiter
 }
 
 func newWaiters() waiters {
-	return waiters{map[*waiter]struct{}{}, map[string][]*waiter{}, map[Key][]*waiter{}}
+	return waiters{map[*waiter]struct{}{}, map[string][]*waiter{}, map[types.NamespacedName][]*waiter{}}
 }
 
 func (ws *waiters) add(w *waiter) {
@@ -37,7 +38,7 @@ func (ws *waiters) add(w *waiter) {
 		i, _ := slices.BinarySearchFunc(of, w.version, compareVersion)
 		ws.byVersion[w.stream] = slices.Insert(of, i, w)
 	}
-	if w.key != (Key{}) {
+	if w.key != (types.NamespacedName{}) {
 		ws.byKey[w.key] = append(ws.byKey[w.key], w)
 	}
 }
@@ -85,7 +86,7 @@ func (ws *waiters) evaluateAll() {
 }
 
 // evaluateKey evaluates the waiters for key.
-func (ws *waiters) evaluateKey(key Key) {
+func (ws *waiters) evaluateKey(key types.NamespacedName) {
 	for _, w := range slices.Clone(ws.byKey[key]) {
 		ws.evaluate(w)
 	}

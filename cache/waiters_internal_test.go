@@ -54,7 +54,9 @@ func TestWaiters_WokenAtTheirVersion(t *testing.T) {
 		for _, n := range rand.Perm(last - 1) {
 			version := strconv.Itoa(n + 2)
 			c.RecordWrite(written(version, version))
-			forWrite := func(ctx context.Context) error { return c.WaitForWrites(ctx, Key{"shop", version}) }
+			forWrite := func(ctx context.Context) error {
+				return c.WaitForWrites(ctx, types.NamespacedName{Namespace: "shop", Name: version})
+			}
 			go wait(t.Context(), version, forWrite)
 			go wait(t.Context(), version, func(ctx context.Context) error { return c.WaitForResourceVersion(ctx, version) })
 			go wait(ended, version, forWrite)
@@ -130,7 +132,7 @@ func BenchmarkCache_Event(b *testing.B) {
 			c := newIdle()
 			c.emit(watch.Added, partialPod("web", "web", "1"), "1")
 			for i := range waiters {
-				key := Key{"shop", fmt.Sprint("pod-", i)}
+				key := types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("pod-", i)}
 				write := dynamic.Write{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name)}
 				if i%2 == 0 {
 					write.ResourceVersion = strconv.FormatInt(1e12+int64(i), 10)

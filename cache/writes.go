@@ -29,7 +29,7 @@ const (
 
 // trackedWrites are the tracked writes of a cache. The cache's lock guards them.
 type trackedWrites struct {
-	byKey   map[Key]trackedWrite
+	byKey   map[types.NamespacedName]trackedWrite
 	sweepAt int // the number of writes at which the next sweep runs
 }
 
@@ -64,13 +64,13 @@ func (w trackedWrite) expires() (last time.Time) {
 func (c *Cache[T]) TrackWrites(r *dynamic.Resource) *dynamic.Resource {
 	return r.OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
 		var uid types.UID
-		if before := c.lookUp(Key{namespace, name}); before.exists() {
+		if before := c.lookUp(types.NamespacedName{Namespace: namespace, Name: name}); before.exists() {
 			uid = c.uidOf(before)
 		}
 		return func(w dynamic.Write) {
 			w.UID = cmp.Or(w.UID, uid)
 			c.RecordWrite(w)
-			key := Key{w.Namespace, w.Name}
+			key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 			consistency.Record(ctx, writeID{c, key}, func(ctx context.Context) error { return c.WaitForWrites(ctx, key) })
 		}
 	})
@@ -79,14 +79,14 @@ func (c *Cache[T]) TrackWrites(r *dynamic.Resource) *dynamic.Resource {
 // writeID identifies the writes to an object of a cache.
 type writeID struct {
 	cache any
-	key   Key
+	key   types.NamespacedName
 }
 
 // RecordWrite tracks an accepted write from outside the handles of [Cache.TrackWrites], for instance by a different client. See
 // [dynamic.Write] for its fields. A write is ignored if it has neither a UID nor a resourceVersion, if its resourceVersion is not
 // comparable, or if the cache does not follow its namespace. Resources of Kubernetes itself have comparable resourceVersions.
 func (c *Cache[T]) RecordWrite(w dynamic.Write) {
-	key := Key{w.Namespace, w.Name}
+	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.streams[c.streamOf(key.Namespace)] == nil {
@@ -107,7 +107,7 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 		return
 	}
 	if c.writes.byKey == nil {
-		c.writes.byKey = map[Key]trackedWrite{}
+		c.writes.byKey = map[types.NamespacedName]trackedWrite{}
 	}
 	c.writes.byKey[key] = write
 	if len(c.writes.byKey) < max(c.writes.sweepAt, minSweep) {
@@ -123,7 +123,7 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 
 // missing returns the parts of write that the cache has not received. The UID counts only once the stream has reached the
 // version: the version may be from the creation of the object.
-func (c *Cache[T]) missing(key Key, write trackedWrite) trackedWrite {
+func (c *Cache[T]) missing(key types.NamespacedName, write trackedWrite) trackedWrite {
 	stream := c.streams[c.streamOf(key.Namespace)]
 	isBeforeList := stream.resourceVersion == "" && !stream.synced
 	if isBeforeList || isNewer(write.resourceVersion, stream.resourceVersion) {
@@ -147,7 +147,7 @@ func (c *Cache[T]) forgetWrites(stream string) {
 }
 
 // HasWrites reports whether the cache has received the writes, so [Cache.WaitForWrites] would return at once.
-func (c *Cache[T]) HasWrites(keys ...Key) bool {
+func (c *Cache[T]) HasWrites(keys ...types.NamespacedName) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return len(c.pendingWrites(keys)) == 0
@@ -165,7 +165,7 @@ func (c *Cache[T]) HasWrites(keys ...Key) bool {
 // minutes after the request, if the stream of the namespace cannot be resumed for ten seconds, or if Run ends. Later calls do not
 // wait for these writes. If no selector of the source includes a written object, the cache waits for the server's next bookmark,
 // a minute or so.
-func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
+func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...types.NamespacedName) error {
 	c.mu.RLock()
 	pending := c.pendingWrites(keys)
 	c.mu.RUnlock()
@@ -181,7 +181,7 @@ func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 }
 
 // waitForWrite waits for a write. It drops the write after an error, except for the end of ctx.
-func (c *Cache[T]) waitForWrite(ctx context.Context, key Key, write pendingWrite) error {
+func (c *Cache[T]) waitForWrite(ctx context.Context, key types.NamespacedName, write pendingWrite) error {
 	waitCtx, cancel := context.WithDeadlineCause(ctx, write.expires(), errExpired)
 	defer cancel()
 	stream := c.streams[c.streamOf(key.Namespace)]
@@ -208,7 +208,7 @@ func (c *Cache[T]) waitForWrite(ctx context.Context, key Key, write pendingWrite
 }
 
 // giveUp drops the parts of write. Parts of later writes to the object stay.
-func (c *Cache[T]) giveUp(key Key, write trackedWrite) {
+func (c *Cache[T]) giveUp(key types.NamespacedName, write trackedWrite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	current := c.writes.byKey[key]
@@ -234,15 +234,15 @@ type pendingWrite struct {
 }
 
 // pendingWrites returns the missing writes to keys, or all missing writes without keys.
-func (c *Cache[T]) pendingWrites(keys []Key) map[Key]pendingWrite {
-	var pending map[Key]pendingWrite
-	add := func(key Key, write trackedWrite) {
+func (c *Cache[T]) pendingWrites(keys []types.NamespacedName) map[types.NamespacedName]pendingWrite {
+	var pending map[types.NamespacedName]pendingWrite
+	add := func(key types.NamespacedName, write trackedWrite) {
 		missing := c.missing(key, write)
 		if missing.isEmpty() {
 			return
 		}
 		if pending == nil {
-			pending = map[Key]pendingWrite{}
+			pending = map[types.NamespacedName]pendingWrite{}
 		}
 		pending[key] = pendingWrite{missing, c.streams[c.streamOf(key.Namespace)].restores}
 	}

@@ -56,7 +56,7 @@ func partialPod(name, uid, version string) *partial {
 }
 
 // hasWrites reports whether WaitForWrites returns at once.
-func hasWrites(t *testing.T, c *Cache[partial], keys ...Key) bool {
+func hasWrites(t *testing.T, c *Cache[partial], keys ...types.NamespacedName) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -71,7 +71,7 @@ func written(name, version string) dynamic.Write {
 	return dynamic.Write{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: version}
 }
 
-var web, db = Key{"shop", "web"}, Key{"shop", "db"}
+var web, db = types.NamespacedName{Namespace: "shop", Name: "web"}, types.NamespacedName{Namespace: "shop", Name: "db"}
 
 func TestWaitForWrites_Version(t *testing.T) {
 	c := newIdle()
@@ -321,18 +321,18 @@ func TestTrackWrites_DeleteWithoutUID(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "things"}
 	for name, tc := range map[string]struct {
 		things *dynamic.Resource
-		key    Key
+		key    types.NamespacedName
 	}{
-		"in a chosen namespace": {client.ForGVR(gvr).Namespace("shop"), Key{"shop", "web"}},
-		"namespaced":            {client.ForMapping(&discovery.Resource{GVR: gvr, Namespaced: true}), Key{"home", "web"}},
-		"cluster-scoped":        {client.ForMapping(&discovery.Resource{GVR: gvr}), Key{"", "web"}},
-		"of unknown scope":      {client.ForGVR(gvr), Key{"", "web"}},
+		"in a chosen namespace": {client.ForGVR(gvr).Namespace("shop"), types.NamespacedName{Namespace: "shop", Name: "web"}},
+		"namespaced":            {client.ForMapping(&discovery.Resource{GVR: gvr, Namespaced: true}), types.NamespacedName{Namespace: "home", Name: "web"}},
+		"cluster-scoped":        {client.ForMapping(&discovery.Resource{GVR: gvr}), types.NamespacedName{Namespace: "", Name: "web"}},
+		"of unknown scope":      {client.ForGVR(gvr), types.NamespacedName{Namespace: "", Name: "web"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkDeleteWithoutUID(t, tc.things, tc.key) })
 	}
 }
 
-func checkDeleteWithoutUID(t *testing.T, things *dynamic.Resource, key Key) {
+func checkDeleteWithoutUID(t *testing.T, things *dynamic.Resource, key types.NamespacedName) {
 	t.Helper()
 	c := newIdle()
 	emit := func(kind watch.EventType, uid, version string) {
@@ -410,7 +410,7 @@ func TestTrackWrites_MemoryIsBounded(t *testing.T) {
 			c.RecordWrite(written(name, strconv.Itoa(2+i)))
 			require.LessOrEqual(t, len(c.writes.byKey), 2*perSecond*int(maxWriteAge/time.Second)+1, "what is given up is removed")
 			time.Sleep(time.Second / perSecond)
-			require.False(t, c.HasWrites(Key{"shop", name}))
+			require.False(t, c.HasWrites(types.NamespacedName{Namespace: "shop", Name: name}))
 		}
 	})
 }

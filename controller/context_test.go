@@ -11,12 +11,13 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestCalls_ReturnContextErrorAndCause lets a deadline with a cause pass in every call that waits.
 func TestCalls_ReturnContextErrorAndCause(t *testing.T) {
 	errCause := errors.New("the operator asked for it")
-	never := func(context.Context, cache.Key) (time.Duration, error) { return 0, nil }
+	never := func(context.Context, types.NamespacedName) (time.Duration, error) { return 0, nil }
 	for name, prepare := range map[string]func(t *testing.T) func(ctx context.Context) error{
 		"Run": func(t *testing.T) func(context.Context) error {
 			c := running(t, staticSource{"web"})

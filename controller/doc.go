@@ -6,7 +6,7 @@
 //	}
 //	objects := cache.New(widgets.AllNamespaces(), nil)
 //	go objects.Run(ctx)
-//	return controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+//	return controller.Run(ctx, objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 //		widget, found := objects.Get(key.Namespace, key.Name)
 //		if !found {
 //			return 0, nil // deleted

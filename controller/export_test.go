@@ -7,6 +7,7 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ChangeTracker is the changeTracker of an Operator's watch.
@@ -15,15 +16,15 @@ type ChangeTracker struct{ changeTracker }
 func NewChangeTracker(objects *cache.Cache[unstructured.Object], handler Handler) *ChangeTracker {
 	return &ChangeTracker{changeTracker{
 		handler: handler, objects: objects,
-		handled: map[cache.Key]handledObject{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
+		handled: map[types.NamespacedName]handledObject{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
 	}}
 }
 
-func (t *ChangeTracker) Enqueue(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
+func (t *ChangeTracker) Enqueue(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error {
 	return t.enqueue(ctx, queue, log)
 }
 
-func (t *ChangeTracker) Reconcile(ctx context.Context, key cache.Key) error {
+func (t *ChangeTracker) Reconcile(ctx context.Context, key types.NamespacedName) error {
 	return t.reconcile(ctx, key)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -145,9 +146,9 @@ func (o *Operator) Run(parent context.Context) error {
 func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, opts *Options) error {
 	t := &changeTracker{
 		handler: handler, objects: cache.New(resource, nil),
-		handled: map[cache.Key]handledObject{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
+		handled: map[types.NamespacedName]handledObject{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
 	}
-	r := newRunner(opts, resource, t.objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+	r := newRunner(opts, resource, t.objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		return 0, t.reconcile(ctx, key)
 	})
 	return r.work(ctx, func(ctx context.Context) {
@@ -164,8 +165,8 @@ type changeTracker struct {
 	objects *cache.Cache[unstructured.Object]
 
 	mu      sync.Mutex
-	handled map[cache.Key]handledObject
-	deleted map[cache.Key]cache.Change[unstructured.Object] // deletions possibly to be handled
+	handled map[types.NamespacedName]handledObject
+	deleted map[types.NamespacedName]cache.Change[unstructured.Object] // deletions possibly to be handled
 }
 
 // handledObject is an object between its first Added call and a successful Deleted call.
@@ -176,7 +177,7 @@ type handledObject struct {
 }
 
 // enqueue adds the keys of changed objects to the queue until ctx ends or the cache stops. It returns the cache's error.
-func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
+func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error {
 	served := servedLog{log: log, resource: t.objects.String()}
 	for change := range t.objects.Changes(ctx) {
 		served.handle(change.Type)
@@ -195,7 +196,7 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cach
 }
 
 // reconcile calls the handler with the changes of an object. The queue prevents concurrent calls for the same key.
-func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
+func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName) error {
 	current, _ := t.objects.Get(key.Namespace, key.Name)
 	t.mu.Lock()
 	last := t.handled[key]
@@ -227,7 +228,7 @@ func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
 	}
 }
 
-func (t *changeTracker) handle(ctx context.Context, key cache.Key, change cache.Change[unstructured.Object]) error {
+func (t *changeTracker) handle(ctx context.Context, key types.NamespacedName, change cache.Change[unstructured.Object]) error {
 	object := change.Object
 	change.Object = object.DeepCopy()
 	if change.Type == watch.Added {
@@ -247,7 +248,7 @@ func (t *changeTracker) handle(ctx context.Context, key cache.Key, change cache.
 	return nil
 }
 
-func (t *changeTracker) setHandled(key cache.Key, object handledObject) {
+func (t *changeTracker) setHandled(key types.NamespacedName, object handledObject) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.handled[key] = object

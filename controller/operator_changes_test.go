@@ -75,7 +75,7 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 				})
 				ctx, lag := context.WithCancel(t.Context())
 				defer lag()
-				go func() { _ = tracker.Enqueue(ctx, workqueue.New[cache.Key](nil), slog.Default()) }()
+				go func() { _ = tracker.Enqueue(ctx, workqueue.New[types.NamespacedName](nil), slog.Default()) }()
 				steps := strings.Split(tc.steps, ", ")
 				for i := 0; i < len(steps); i++ {
 					var want error
@@ -100,7 +100,7 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 						continue
 					}
 					reconcile := func() {
-						assert.Equal(t, want, tracker.Reconcile(t.Context(), cache.Key{Namespace: "shop", Name: "web"}))
+						assert.Equal(t, want, tracker.Reconcile(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}))
 					}
 					if steps[i] == "panic" {
 						assert.Panics(t, reconcile)
@@ -120,7 +120,7 @@ func TestOperator_LogsNotServed(t *testing.T) {
 		source, objects := scripted(t)
 		log, lines := controllertest.Logger()
 		go func() {
-			_ = controller.NewChangeTracker(objects, nil).Enqueue(t.Context(), workqueue.New[cache.Key](nil), log)
+			_ = controller.NewChangeTracker(objects, nil).Enqueue(t.Context(), workqueue.New[types.NamespacedName](nil), log)
 		}()
 		source.sync()
 		source <- dynamic.Change[unstructured.Object]{Type: dynamic.NotServed}

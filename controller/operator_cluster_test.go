@@ -95,8 +95,8 @@ func TestOperator_KeepsStateWhileNotServed(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- operator.Run(ctx) }()
-	keys := make(chan cache.Key, 100)
-	startRun(t, following(t, beta), func(_ context.Context, key cache.Key) (time.Duration, error) {
+	keys := make(chan types.NamespacedName, 100)
+	startRun(t, following(t, beta), func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 		keys <- key
 		return 0, nil
 	}, nil)

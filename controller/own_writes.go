@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
+	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A cache lags behind its own process. A reconcile with a stale state could take an object for live after an earlier reconcile
@@ -28,8 +29,8 @@ const slowWait = 10 * time.Second
 // reconciledCache is the cache of a runner's objects.
 type reconciledCache interface {
 	RecordWrite(w dynamic.Write)
-	HasWrites(keys ...cache.Key) bool
-	WaitForWrites(ctx context.Context, keys ...cache.Key) error
+	HasWrites(keys ...types.NamespacedName) bool
+	WaitForWrites(ctx context.Context, keys ...types.NamespacedName) error
 }
 
 // observer records the states received by reconciles of a runner's objects.
@@ -54,7 +55,7 @@ func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.
 
 // reconcileAfterWrites adds a key to the queue again once the cache has the writes to its object. The caller is the worker with
 // the key.
-func (r *runner) reconcileAfterWrites(ctx context.Context, key cache.Key, priority int) {
+func (r *runner) reconcileAfterWrites(ctx context.Context, key types.NamespacedName, priority int) {
 	r.hold(ctx, key, func(ctx context.Context) error {
 		err := r.observer.objects.WaitForWrites(ctx, key)
 		r.waited.Store(key, nil)
@@ -64,7 +65,7 @@ func (r *runner) reconcileAfterWrites(ctx context.Context, key cache.Key, priori
 }
 
 // finish calls Done for a reconciled key once the caches have the writes of the reconcile.
-func (r *runner) finish(ctx context.Context, key cache.Key, written *consistency.Writes) {
+func (r *runner) finish(ctx context.Context, key types.NamespacedName, written *consistency.Writes) {
 	if written.IsEmpty() {
 		r.queue.Done(key)
 		return
@@ -73,17 +74,17 @@ func (r *runner) finish(ctx context.Context, key cache.Key, written *consistency
 }
 
 // hold keeps a key from the workers until wait returns, and logs wait's error.
-func (r *runner) hold(ctx context.Context, key cache.Key, wait func(context.Context) error) {
+func (r *runner) hold(ctx context.Context, key types.NamespacedName, wait func(context.Context) error) {
 	r.queue.Hold(key)
 	r.workers.Go(func() {
 		r.protect("a wait for writes of a controller", func() error {
 			defer r.queue.Done(key)
 			slow := time.AfterFunc(slowWait, func() {
-				r.opts.Logger.Warn("a cache has not received writes for "+slowWait.String()+": the key waits", "key", key.String())
+				r.opts.Logger.Warn("a cache has not received writes for "+slowWait.String()+": the key waits", "key", objectkey.Text(key))
 			})
 			defer slow.Stop()
 			if err := wait(ctx); err != nil && ctx.Err() == nil {
-				r.opts.Logger.Warn("the next reconcile may find an older state than was written", "key", key.String(), "error", err)
+				r.opts.Logger.Warn("the next reconcile may find an older state than was written", "key", objectkey.Text(key), "error", err)
 			}
 			return nil
 		})

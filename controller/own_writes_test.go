@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // leaseState is a state of the Lease "web", in JSON.
@@ -146,7 +147,7 @@ var runners = map[string]func(ctx context.Context, leases *dynamic.Resource, log
 	"Run": func(ctx context.Context, leases *dynamic.Resource, log *[]string) error {
 		objects := cache.New(leases, nil)
 		go func() { _ = objects.Run(ctx) }()
-		return controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return controller.Run(ctx, objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			text := "the deletion"
 			err := error(nil)
 			if obj, found := objects.Get(key.Namespace, key.Name); found {

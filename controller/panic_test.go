@@ -20,6 +20,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -52,7 +53,7 @@ func running(t *testing.T, source cache.Source[unstructured.Object]) *cache.Cach
 func TestRun_ReturnsPanicsOfCallbacks(t *testing.T) {
 	for where, opts := range map[string]func(*cache.Cache[unstructured.Object]) controller.Options{
 		"the keys function of a Trigger, for shop/web": func(c *cache.Cache[unstructured.Object]) controller.Options {
-			return controller.Options{Triggers: []controller.Trigger{controller.Watches(c, func(*unstructured.Object) []cache.Key { panic("out of order") })}}
+			return controller.Options{Triggers: []controller.Trigger{controller.Watches(c, func(*unstructured.Object) []types.NamespacedName { panic("out of order") })}}
 		},
 		"Options.OnReconcile, for shop/web": func(*cache.Cache[unstructured.Object]) controller.Options {
 			return controller.Options{OnReconcile: func(controller.ReconcileResult) { panic("out of order") }}
@@ -78,7 +79,7 @@ func TestRun_ReturnsPanicsOfCallbacks(t *testing.T) {
 				c := running(t, staticSource{"web"})
 				chosen := opts(c)
 				chosen.Workers = 3
-				err := controller.Run(t.Context(), c, func(context.Context, cache.Key) (time.Duration, error) { return 0, nil }, &chosen)
+				err := controller.Run(t.Context(), c, func(context.Context, types.NamespacedName) (time.Duration, error) { return 0, nil }, &chosen)
 				var panicked *cache.PanicError
 				require.ErrorAs(t, err, &panicked)
 				assert.Equal(t, where, panicked.Where)
@@ -94,7 +95,7 @@ func TestRun_PanicWaitsForOtherWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := running(t, staticSource{"web", "slow"})
 		var finished atomic.Bool
-		err := controller.Run(t.Context(), c, func(_ context.Context, key cache.Key) (time.Duration, error) {
+		err := controller.Run(t.Context(), c, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 			time.Sleep(time.Second) // until both are in hand
 			if key.Name == "slow" {
 				time.Sleep(time.Second)
@@ -116,7 +117,7 @@ func TestRun_RetriesPanickingReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var outcomes []error
-		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			if len(outcomes) == 0 {
 				panic("out of order")
 			}
@@ -136,7 +137,7 @@ func TestRun_RetriesPanickingReconcile(t *testing.T) {
 
 func TestRun_ReturnsPanicAfterFailedReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			return 0, errors.New("not yet")
 		}, &controller.Options{OnReconcile: func(controller.ReconcileResult) { panic("out of order") }})
 		var panicked *cache.PanicError
@@ -153,7 +154,7 @@ func TestRun_PanicOfMetricsInTimerEndsRun(t *testing.T) {
 				panic("out of order")
 			}
 		}}}}
-		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) { return time.Minute, nil }, opts)
+		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) { return time.Minute, nil }, opts)
 		var panicked *cache.PanicError
 		require.ErrorAs(t, err, &panicked)
 		assert.Equal(t, "Options.Queue.Metrics", panicked.Where)
@@ -164,7 +165,7 @@ func TestRun_PanicOfMetricsInTimerEndsRun(t *testing.T) {
 func TestRun_ReturnsPanicDuringShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			cancel()
 			return 0, nil
 		}, &controller.Options{OnReconcile: func(controller.ReconcileResult) { panic("out of order") }})
@@ -177,7 +178,7 @@ func TestRun_ReturnsPanicDuringShutdown(t *testing.T) {
 
 func TestRun_ReturnsGoexitOfWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			runtime.Goexit() // as FailNow does
 			return 0, nil
 		}, nil)

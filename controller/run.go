@@ -16,14 +16,16 @@ import (
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
+	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ReconcileFunc brings the cluster in line with an object, or with its absence. It gets the key alone, reads the current state
 // from the cache, and may be called any number of times. Errors and panics are logged, and the call is repeated after a backoff.
 // With after > 0 the call is repeated after this duration, even if a change triggers an earlier call.
-type ReconcileFunc func(ctx context.Context, key cache.Key) (after time.Duration, err error)
+type ReconcileFunc func(ctx context.Context, key types.NamespacedName) (after time.Duration, err error)
 
 // Options configure [Run] and [Operator]. nil and zero values mean the defaults.
 type Options struct {
@@ -50,7 +52,7 @@ type ReconcileResult struct {
 	// dynamic.
 	GVK      schema.GroupVersionKind
 	GVR      schema.GroupVersionResource
-	Key      cache.Key
+	Key      types.NamespacedName
 	Duration time.Duration
 	// Err is the error of the reconcile, a [*cache.PanicError] after a panic.
 	Err error
@@ -79,7 +81,7 @@ const (
 // ErrLeaseLost: a different process may reconcile then. The same holds for any ctx with such a cause.
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
 	r := newRunner(opts, resourceOf(c), c, reconcile)
-	own := Watches(c, func(obj *T) []cache.Key { return []cache.Key{cache.KeyOf(P(obj))} })
+	own := Watches(c, func(obj *T) []types.NamespacedName { return []types.NamespacedName{cache.KeyOf(P(obj))} })
 	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
 }
 
@@ -101,7 +103,7 @@ type runner struct {
 	gvk        schema.GroupVersionKind
 	gvr        schema.GroupVersionResource
 	reconcile  ReconcileFunc
-	queue      *workqueue.Queue[cache.Key]
+	queue      *workqueue.Queue[types.NamespacedName]
 	observer   observer
 	waited     sync.Map                // queued keys after the wait for writes to their object
 	workers    sync.WaitGroup          // includes waits for writes
@@ -121,7 +123,7 @@ func newRunner(opts *Options, resource *dynamic.Resource, objects reconciledCach
 		r.opts.Logger = r.opts.Logger.With("kind", r.gvk.GroupKind().String())
 	}
 	r.opts.Queue.OnPanic = func(value any) { r.end(newPanicError("Options.Queue.Metrics", nil, value)) }
-	r.queue = workqueue.New[cache.Key](&r.opts.Queue)
+	r.queue = workqueue.New[types.NamespacedName](&r.opts.Queue)
 	return r
 }
 
@@ -206,14 +208,14 @@ func (r *runner) reconcileKeys(ctx, reconcileCtx context.Context) error {
 }
 
 // reconcileKey reconciles an object, and logs and retries a failure. Its error is a panic of OnReconcile.
-func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) error {
+func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key types.NamespacedName) error {
 	written := &consistency.Writes{}
 	defer r.finish(ctx, key, written)
 	start := time.Now()
 	after, err := r.callReconcile(consistency.WithWrites(reconcileCtx, written), key)
 	panicErr := r.callOnReconcile(ReconcileResult{GVK: r.gvk, GVR: r.gvr, Key: key, Duration: time.Since(start), Err: err})
 	if err != nil {
-		r.opts.Logger.Error("reconcile failed", "key", key.String(), "failures", r.queue.NumRequeues(key)+1, "error", err)
+		r.opts.Logger.Error("reconcile failed", "key", objectkey.Text(key), "failures", r.queue.NumRequeues(key)+1, "error", err)
 		r.queue.AddRateLimited(key)
 		return panicErr
 	}
@@ -224,7 +226,7 @@ func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) 
 	return panicErr
 }
 
-func (r *runner) callReconcile(ctx context.Context, key cache.Key) (after time.Duration, err error) {
+func (r *runner) callReconcile(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
 	defer contain(&err, "the reconcile", key)
 	return r.reconcile(ctx, key)
 }
@@ -259,7 +261,7 @@ func contain(err *error, function string, obj any) {
 func newPanicError(function string, obj, value any) error {
 	switch obj := obj.(type) {
 	case nil:
-	case cache.Key:
+	case types.NamespacedName:
 		function += ", for " + obj.String()
 	case interface {
 		GetNamespace() string

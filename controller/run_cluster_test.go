@@ -87,16 +87,16 @@ func TestRun_ReconcilesOnOwnAndOwnedChanges(t *testing.T) {
 	secrets := controllertest.Resource(t, client, "secrets").Namespace(namespace)
 	owner, err := configMaps.Create(t.Context(), object("ConfigMap", "owner"), nil)
 	require.NoError(t, err)
-	keys := make(chan cache.Key, 100)
+	keys := make(chan types.NamespacedName, 100)
 	c := following(t, configMaps)
 	owned := following(t, secrets)
-	stop := startRun(t, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
+	stop := startRun(t, c, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 		if key.Name != "kube-root-ca.crt" { // comes when the controller manager comes to it
 			keys <- key
 		}
 		return 0, nil
 	}, &controller.Options{Triggers: []controller.Trigger{controller.Owns(owned, configMaps)}})
-	want := cache.Key{Namespace: namespace, Name: "owner"}
+	want := types.NamespacedName{Namespace: namespace, Name: "owner"}
 	assert.Equal(t, want, receive(t, keys))
 
 	_, err = configMaps.Patch(t.Context(), "owner", types.MergePatchType, []byte(`{"data":{"a":"1"}}`), nil)
@@ -121,7 +121,7 @@ func TestRun_RetriesErrorsAndPanics(t *testing.T) {
 	require.NoError(t, err)
 	var calls atomic.Int32
 	outcomes := make(chan controller.ReconcileResult, 100)
-	startRun(t, following(t, configMaps), func(_ context.Context, key cache.Key) (time.Duration, error) {
+	startRun(t, following(t, configMaps), func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 		if key.Name != "hard" {
 			return 0, nil
 		}
@@ -162,7 +162,7 @@ func TestRun_GraceOfRunningReconciles(t *testing.T) {
 			finish := make(chan struct{})
 			var cut atomic.Bool
 			var once sync.Once
-			stop := startRun(t, c, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+			stop := startRun(t, c, func(ctx context.Context, _ types.NamespacedName) (time.Duration, error) {
 				once.Do(func() { close(inHand) })
 				select {
 				case <-finish:
@@ -347,9 +347,12 @@ func TestRun_ContinuesWithoutRejectedNamespace(t *testing.T) {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() { _ = c.Run(ctx) })
-	reconciled := make(chan cache.Key, 100)
-	stop := startRun(t, c, func(_ context.Context, key cache.Key) (time.Duration, error) { reconciled <- key; return 0, nil }, nil)
-	waitFor := func(key cache.Key) {
+	reconciled := make(chan types.NamespacedName, 100)
+	stop := startRun(t, c, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
+		reconciled <- key
+		return 0, nil
+	}, nil)
+	waitFor := func(key types.NamespacedName) {
 		t.Helper()
 		for receive(t, reconciled) != key {
 		}
@@ -357,7 +360,7 @@ func TestRun_ContinuesWithoutRejectedNamespace(t *testing.T) {
 	_, err = admin.Namespace("default").Create(t.Context(), object("ConfigMap", later), nil)
 	require.NoError(t, err)
 	controllertest.DeleteAfter(t, admin.Namespace("default"), later)
-	waitFor(cache.Key{Namespace: "default", Name: later})
+	waitFor(types.NamespacedName{Namespace: "default", Name: later})
 	var rejected *cache.RejectedError
 	require.ErrorAs(t, c.Health(), &rejected)
 
@@ -372,6 +375,6 @@ func TestRun_ContinuesWithoutRejectedNamespace(t *testing.T) {
 		"subjects": []any{map[string]any{"apiGroup": rbac, "kind": "User", "name": "limited"}},
 	}}, nil)
 	require.NoError(t, err)
-	waitFor(cache.Key{Namespace: later, Name: "web"})
+	waitFor(types.NamespacedName{Namespace: later, Name: "web"})
 	require.ErrorIs(t, stop(), context.Canceled)
 }

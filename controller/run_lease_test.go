@@ -44,7 +44,7 @@ func TestRun_LostLeaseEndsReconciles(t *testing.T) {
 				var endedAt, tookOverAt time.Time
 				all.Go(func() {
 					err := leaderelection.Run(ctx, handle, "op", &leaderelection.Options{Identity: "one"}, func(ctx context.Context, _ int64) error {
-						return controller.Run(ctx, objects, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+						return controller.Run(ctx, objects, func(ctx context.Context, _ types.NamespacedName) (time.Duration, error) {
 							time.Sleep(time.Minute)
 							away.Store(true)
 							if stopped {
@@ -76,7 +76,7 @@ func TestRun_ErrLeaseLostEndsReconciles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithCancelCause(t.Context())
 		began := time.Now()
-		err := controller.Run(ctx, running(t, staticSource{"web", "other"}), func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web", "other"}), func(ctx context.Context, _ types.NamespacedName) (time.Duration, error) {
 			end(fmt.Errorf("somebody else's election: %w", leaderelection.ErrLeaseLost))
 			<-ctx.Done()
 			return 0, ctx.Err()
@@ -102,7 +102,7 @@ func TestRun_WithLeaderElectionOnCluster(t *testing.T) {
 			var cached sync.WaitGroup
 			defer cached.Wait()
 			cached.Go(func() { _ = c.Run(ctx) })
-			return controller.Run(ctx, c, func(ctx context.Context, _ cache.Key) (time.Duration, error) { return 0, reconcile(ctx) }, opts)
+			return controller.Run(ctx, c, func(ctx context.Context, _ types.NamespacedName) (time.Duration, error) { return 0, reconcile(ctx) }, opts)
 		},
 		"operator": func(ctx context.Context, reconcile func(context.Context) error) error {
 			operator := controller.NewOperator(opts)

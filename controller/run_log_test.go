@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // leaseWatch answers lists and watches of leases with one Lease, whose holder stands for what is secret.
@@ -49,12 +50,12 @@ func TestRun_LogsFailedReconciles(t *testing.T) {
 		"run": func(ctx context.Context, fail func() error, opts *controller.Options) error {
 			c := cache.New(handle, nil)
 			go func() { _ = c.Run(ctx) }()
-			return controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) { return 0, fail() }, opts)
+			return controller.Run(ctx, c, func(context.Context, types.NamespacedName) (time.Duration, error) { return 0, fail() }, opts)
 		},
 		"run with a typed cache": func(ctx context.Context, fail func() error, opts *controller.Options) error {
 			c := cache.New(dynamic.As[metav1.PartialObjectMetadata](handle), nil)
 			go func() { _ = c.Run(ctx) }()
-			return controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) { return 0, fail() }, opts)
+			return controller.Run(ctx, c, func(context.Context, types.NamespacedName) (time.Duration, error) { return 0, fail() }, opts)
 		},
 		"operator": func(ctx context.Context, fail func() error, opts *controller.Options) error {
 			operator := controller.NewOperator(opts)
@@ -95,7 +96,7 @@ func TestRun_LogsNotServed(t *testing.T) {
 			synctest.Wait()
 			cancel()
 		}()
-		err := controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) { return 0, nil }, &controller.Options{Logger: log})
+		err := controller.Run(ctx, c, func(context.Context, types.NamespacedName) (time.Duration, error) { return 0, nil }, &controller.Options{Logger: log})
 		require.ErrorIs(t, err, context.Canceled)
 		assert.Equal(t, []string{
 			`level=WARN msg="the server does not serve the resource: its objects are kept" resource=/api/v1/pods`,
@@ -112,7 +113,7 @@ func TestRun_LogsToDefaultLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			cancel()
 			return 0, errors.New("the disk is full")
 		}, nil)

@@ -76,11 +76,11 @@ func TestRun_RejectedNamespaces(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
 				var keys []string
-				err := controller.Run(ctx, running(tc.own), func(_ context.Context, key cache.Key) (time.Duration, error) {
+				err := controller.Run(ctx, running(tc.own), func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 					keys = append(keys, key.String())
 					return 0, nil
 				}, &controller.Options{Logger: log, Triggers: []controller.Trigger{
-					controller.Watches(running(tc.trigger), func(*unstructured.Object) []cache.Key { return nil }),
+					controller.Watches(running(tc.trigger), func(*unstructured.Object) []types.NamespacedName { return nil }),
 				}})
 				if tc.error != "" {
 					require.ErrorContains(t, err, tc.error)
@@ -171,7 +171,7 @@ func TestRun_ForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
 		log, lines := controllertest.Logger()
 		start := time.Now()
 		reconciles := map[string][]time.Duration{}
-		err = controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		err = controller.Run(ctx, objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			reconciles[key.String()] = append(reconciles[key.String()], time.Since(start))
 			if key.Namespace == "home" && len(reconciles["home/web"]) == 1 {
 				_, err := objects.TrackWrites(leases.Namespace("home")).Patch(ctx, "web", types.MergePatchType, []byte(`{}`), nil)

@@ -12,11 +12,13 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -68,7 +70,7 @@ func TestRun_SuccessEndsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls []time.Time
-		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			calls = append(calls, time.Now())
 			switch len(calls) {
 			case 8:
@@ -89,12 +91,12 @@ func TestRun_ReportsDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var result controller.ReconcileResult
-		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			time.Sleep(time.Minute)
 			return 0, nil
 		}, &controller.Options{OnReconcile: func(r controller.ReconcileResult) { result = r; cancel() }})
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, controller.ReconcileResult{Key: cache.Key{Namespace: "shop", Name: "web"}, Duration: time.Minute}, result)
+		assert.Equal(t, controller.ReconcileResult{Key: types.NamespacedName{Namespace: "shop", Name: "web"}, Duration: time.Minute}, result)
 	})
 }
 
@@ -102,7 +104,7 @@ func TestRun_EndDropsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		added := 0
-		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			time.AfterFunc(time.Minute, cancel)
 			return 0, errors.New("not yet")
 		}, &controller.Options{Queue: workqueue.Options{
@@ -136,7 +138,7 @@ func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 			source.emit(watch.Modified, version(controllertest.Pod(changed), "2"))
 			source.emit(watch.Added, version(controllertest.Pod("new"), "3"))
 		}()
-		err := controller.Run(ctx, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, c, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 			if order = append(order, key.Name); len(order) == 4 {
 				cancel()
 			}
@@ -158,8 +160,8 @@ func TestWatches_ReconcilesOldAndNewKeys(t *testing.T) {
 			obj.SetResourceVersion(version)
 			return obj
 		}
-		reconciled := reconciledKeys(t, controller.Watches(c, func(obj *unstructured.Object) []cache.Key {
-			return []cache.Key{{Name: obj.GetLabels()["to"]}}
+		reconciled := reconciledKeys(t, controller.Watches(c, func(obj *unstructured.Object) []types.NamespacedName {
+			return []types.NamespacedName{{Name: obj.GetLabels()["to"]}}
 		}))
 		source.emit(watch.Added, belongs("a", "1"))
 		source.sync()
@@ -177,8 +179,8 @@ func reconciledKeys(t *testing.T, trigger controller.Trigger) func() []string {
 	t.Helper()
 	var names []string
 	go func() {
-		_ = controller.Run(t.Context(), running(t, staticSource{}), func(_ context.Context, key cache.Key) (time.Duration, error) {
-			names = append(names, key.String())
+		_ = controller.Run(t.Context(), running(t, staticSource{}), func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
+			names = append(names, objectkey.Text(key))
 			return 0, nil
 		}, &controller.Options{Triggers: []controller.Trigger{trigger}})
 	}()
@@ -234,7 +236,7 @@ func TestRun_ChangesGoBeforeResyncs(t *testing.T) {
 		}()
 		var order []string
 		ctx, cancel := context.WithCancel(t.Context())
-		err := controller.Run(ctx, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, c, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 			if order = append(order, key.Name); len(order) == 7 {
 				cancel()
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -59,13 +60,13 @@ func TestRun_WaitsForTrackedWrites(t *testing.T) {
 				opts := &controller.Options{}
 				if !own {
 					reconciled = running(t, staticSource{"web"})
-					opts.Triggers = []controller.Trigger{controller.Watches(c, func(*unstructured.Object) []cache.Key { return nil })}
+					opts.Triggers = []controller.Trigger{controller.Watches(c, func(*unstructured.Object) []types.NamespacedName { return nil })}
 				}
 				tracked := c.TrackWrites(leases)
 				ctx, cancel := context.WithCancel(t.Context())
 				start := time.Now()
 				calls := 0
-				err = controller.Run(ctx, reconciled, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+				err = controller.Run(ctx, reconciled, func(ctx context.Context, _ types.NamespacedName) (time.Duration, error) {
 					if calls++; calls == 1 {
 						_, err := tracked.Create(ctx, controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "second", ""), nil)
 						assert.NoError(t, err)
@@ -89,7 +90,7 @@ func TestRun_OpaqueVersionIsNotWaitedFor(t *testing.T) {
 		c := running(t, staticSource{"web"})
 		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", ResourceVersion: "opaque"})
 		ctx, cancel := context.WithCancel(t.Context())
-		err := controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) { cancel(); return 0, nil }, nil)
+		err := controller.Run(ctx, c, func(context.Context, types.NamespacedName) (time.Duration, error) { cancel(); return 0, nil }, nil)
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
@@ -135,15 +136,15 @@ func TestRun_MissingWritesDelayTheirKeyAlone(t *testing.T) {
 				})
 				start := time.Now()
 				reconciles := map[string][]time.Duration{}
-				err = controller.Run(ctx, c, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+				err = controller.Run(ctx, c, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 					at := time.Since(start).Truncate(time.Second)
 					if key.Name == "first" && len(reconciles["first"]) == 0 {
 						tc.write(ctx, c, leases)
 					}
 					reconciles[key.Name] = append(reconciles[key.Name], at)
 					return 0, nil
-				}, &controller.Options{Logger: log, Queue: withoutWaits(t), Triggers: []controller.Trigger{controller.Watches(ticker, func(*unstructured.Object) []cache.Key {
-					return []cache.Key{{Namespace: "shop", Name: "first"}, {Namespace: "shop", Name: "third"}}
+				}, &controller.Options{Logger: log, Queue: withoutWaits(t), Triggers: []controller.Trigger{controller.Watches(ticker, func(*unstructured.Object) []types.NamespacedName {
+					return []types.NamespacedName{{Namespace: "shop", Name: "first"}, {Namespace: "shop", Name: "third"}}
 				})}})
 				ticking.Wait()
 				require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -230,7 +231,7 @@ func TestRun_WritesOfOthersDoNotStarveKey(t *testing.T) {
 				synctest.Wait()
 				last := time.Now()
 				reconciles := 0
-				err := controller.Run(ctx, objects, func(context.Context, cache.Key) (time.Duration, error) {
+				err := controller.Run(ctx, objects, func(context.Context, types.NamespacedName) (time.Duration, error) {
 					assert.LessOrEqual(t, time.Since(last), tc.maxWait+requeue)
 					last = time.Now()
 					reconciles++
@@ -252,7 +253,7 @@ func TestRun_WaitKeepsPriority(t *testing.T) {
 		objects := running(t, source)
 		objects.RecordWrite(dynamic.Write{Namespace: "shop", Name: "first", UID: "u", ResourceVersion: "5"})
 		changes := make(script)
-		others := controller.Watches(running(t, changes), func(pod *unstructured.Object) []cache.Key { return []cache.Key{cache.KeyOf(pod)} })
+		others := controller.Watches(running(t, changes), func(pod *unstructured.Object) []types.NamespacedName { return []types.NamespacedName{cache.KeyOf(pod)} })
 		go func() {
 			changes.sync()
 			time.Sleep(time.Second)
@@ -264,7 +265,7 @@ func TestRun_WaitKeepsPriority(t *testing.T) {
 		}()
 		ctx, cancel := context.WithCancel(t.Context())
 		var order []string
-		err := controller.Run(ctx, objects, func(_ context.Context, key cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, objects, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 			switch order = append(order, key.Name); key.Name {
 			case "busy":
 				time.Sleep(time.Minute)
@@ -291,7 +292,7 @@ func TestRun_EndsWhileWaitingForWrites(t *testing.T) {
 		start := time.Now()
 		calls := 0
 		results := 0
-		err = controller.Run(ctx, c, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+		err = controller.Run(ctx, c, func(ctx context.Context, _ types.NamespacedName) (time.Duration, error) {
 			calls++
 			_, err := tracked.Create(ctx, controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "second", ""), nil)
 			assert.NoError(t, err)

@@ -11,19 +11,20 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Trigger is a cache with a mapping from changed objects to keys to reconcile; see [Owns] and [Watches].
 type Trigger struct {
 	waitForSync func(ctx context.Context) error
-	enqueue     func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error
+	enqueue     func(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error
 }
 
 // Watches returns a Trigger for the changes of c. A change reconciles keys(old state) and keys(new state). keys must be quick and
 // only read the object. A panic in keys ends [Run]: it would miss changes from then on.
-func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
-	return Trigger{c.WaitForSync, func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
+func Watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName) Trigger {
+	return Trigger{c.WaitForSync, func(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error {
 		low := &workqueue.AddOptions{Priority: lowPriority}
 		synced := false
 		served := servedLog{log: log, resource: c.String()}
@@ -34,7 +35,7 @@ func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 			if isResync := change.Old == change.Object; !synced || isResync {
 				opts = low
 			}
-			var all []cache.Key
+			var all []types.NamespacedName
 			for _, obj := range []*T{change.Old, change.Object} {
 				if obj == nil {
 					continue
@@ -55,7 +56,7 @@ func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 	}}
 }
 
-func callKeys[T any](keys func(*T) []cache.Key, obj *T) (found []cache.Key, err error) {
+func callKeys[T any](keys func(*T) []types.NamespacedName, obj *T) (found []types.NamespacedName, err error) {
 	defer contain(&err, "the keys function of a Trigger", obj)
 	return keys(obj), nil
 }
@@ -69,17 +70,17 @@ func Owns[T any, P interface {
 }](c *cache.Cache[T], owner *dynamic.Resource) Trigger {
 	kind := owner.Mapping().GVK.GroupKind()
 	namespaced := owner.Mapping().Namespaced
-	return Watches(c, func(obj *T) []cache.Key {
+	return Watches(c, func(obj *T) []types.NamespacedName {
 		for _, reference := range P(obj).GetOwnerReferences() {
 			group := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind()
 			if reference.Controller == nil || !*reference.Controller || group != kind {
 				continue
 			}
-			key := cache.Key{Name: reference.Name}
+			key := types.NamespacedName{Name: reference.Name}
 			if namespaced {
 				key.Namespace = P(obj).GetNamespace()
 			}
-			return []cache.Key{key}
+			return []types.NamespacedName{key}
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,11 +49,7 @@ type ObjectError struct {
 }
 
 func (e *ObjectError) Error() string {
-	name := e.Key.Name
-	if e.Key.Namespace != "" {
-		name = e.Key.Namespace + "/" + name
-	}
-	return fmt.Sprintf("%s %s: %v", e.resource, quoted(name), e.Err)
+	return fmt.Sprintf("%s %s: %v", e.resource, quoted(objectkey.Text(e.Key)), e.Err)
 }
 
 // Unwrap returns Err.

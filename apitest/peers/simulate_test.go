@@ -101,7 +101,7 @@ func runReconciler(ctx context.Context, p *simulate.Process, isCorrected bool) e
 	defer running.Wait()
 	defer stop(nil)
 	running.Go(func() { stop(stored.Run(ctx)) })
-	return controller.Run(ctx, stored, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+	return controller.Run(ctx, stored, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
 		return result.RequeueAfter, err
 	}, nil)

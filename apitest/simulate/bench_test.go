@@ -9,6 +9,7 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // BenchmarkRun_Seed is one run with faults of a controller with two caches, from the start of the server to its end.
@@ -64,7 +65,7 @@ func hourOfRequeues(t *testing.T) *Scenario {
 			defer close(ended)
 			stop(stored.Run(ctx))
 		}()
-		return controller.Run(ctx, stored, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return controller.Run(ctx, stored, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			_, err := databases.Namespace(key.Namespace).Get(ctx, key.Name, nil)
 			return 10 * time.Second, err
 		}, nil)

@@ -3,7 +3,6 @@ package controllerruntime
 import (
 	"context"
 
-	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/compat/sharedinformer"
 	"github.com/anykind/anykind/dynamic"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,9 +53,9 @@ func (i *informer) waitForWrites(ctx context.Context, keys ...client.ObjectKey) 
 	if c == nil {
 		return nil
 	}
-	all := make([]cache.Key, len(keys))
+	all := make([]types.NamespacedName, len(keys))
 	for n, key := range keys {
-		all[n] = cache.Key(key)
+		all[n] = types.NamespacedName(key)
 	}
 	return c.WaitForWrites(ctx, all...)
 }

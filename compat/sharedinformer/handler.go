@@ -143,7 +143,7 @@ func handle[T any, P cache.Object[T]](h *handler[T], change cache.Change[T]) {
 		}
 	case watch.Deleted:
 		if change.FinalStateUnknown {
-			key := cache.KeyOf(P(change.Object)).String()
+			key := toolscache.ObjectName(cache.KeyOf(P(change.Object))).String()
 			h.callbacks.OnDelete(toolscache.DeletedFinalStateUnknown{Key: key, Obj: h.export(change.Object)})
 		} else {
 			h.callbacks.OnDelete(h.export(change.Object))

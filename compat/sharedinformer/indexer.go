@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/cache"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 )
@@ -55,7 +56,7 @@ func (x indexer[T, P]) export(objects []*T) []any {
 func (x indexer[T, P]) keys(objects []*T) []string {
 	result := make([]string, len(objects))
 	for i, obj := range objects {
-		result[i] = cache.KeyOf(P(obj)).String()
+		result[i] = toolscache.ObjectName(cache.KeyOf(P(obj))).String()
 	}
 	return result
 }
@@ -160,7 +161,7 @@ func (x indexer[T, P]) Index(name string, obj any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := sets.New[cache.Key]()
+	seen := sets.New[types.NamespacedName]()
 	var all []*T
 	for _, value := range values {
 		found, err := x.byIndex(name, value)

@@ -174,7 +174,7 @@ func (i *Informer[T, P]) applyTransform(obj *T) *T {
 		err = fmt.Errorf("the transform returns a %T, which is no object of the informer", result)
 	}
 	if err != nil {
-		i.Report(fmt.Errorf("transform %s %s: %w", i.config.Name, cache.KeyOf(P(obj)), err))
+		i.Report(fmt.Errorf("transform %s %s: %w", i.config.Name, toolscache.ObjectName(cache.KeyOf(P(obj))), err))
 		return nil
 	}
 	return transformed
@@ -186,7 +186,7 @@ func (i *Informer[T, P]) indexFunc(name string, valuesOf toolscache.IndexFunc) f
 		values, err := valuesOf(i.config.Export(obj))
 		if err != nil {
 			//nolint:forbidigo // client-go's indexer does.
-			panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", cache.KeyOf(P(obj)), name, err))
+			panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", toolscache.ObjectName(cache.KeyOf(P(obj))), name, err))
 		}
 		return values
 	}

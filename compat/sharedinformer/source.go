@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -54,7 +55,7 @@ func (s *source[T, P]) Follow(ctx context.Context, opts *dynamic.FollowOptions) 
 				return
 			}
 			s.report(failure)
-			current.keys = sets.New[cache.Key]()
+			current.keys = sets.New[types.NamespacedName]()
 			select {
 			case <-ctx.Done():
 			case <-time.After(backoff + rand.N(backoff/2)):
@@ -87,7 +88,7 @@ func (s *source[T, P]) options(opts *dynamic.FollowOptions) *dynamic.FollowOptio
 type stream[T any, P cache.Object[T]] struct {
 	cached *cache.Cache[T]
 	synced bool
-	keys   sets.Set[cache.Key] // of the objects that it has delivered; nil for the first, which has nothing to compare with
+	keys   sets.Set[types.NamespacedName] // of the objects that it has delivered; nil for the first, which has nothing to compare with
 }
 
 // differences returns the deletions to emit before a change: of the objects that only the streams before have delivered.

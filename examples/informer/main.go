@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func main() {
@@ -73,7 +74,7 @@ func watchPods(ctx context.Context, pods *dynamic.Resource, out io.Writer) error
 	if err := podCache.WaitForSync(ctx); err != nil {
 		return err
 	}
-	queue := workqueue.New[cache.Key](nil)
+	queue := workqueue.New[types.NamespacedName](nil)
 	group.Go(func() {
 		for change := range podCache.Changes(ctx) {
 			if change.Object != nil {
@@ -92,7 +93,7 @@ func watchPods(ctx context.Context, pods *dynamic.Resource, out io.Writer) error
 }
 
 // report prints the node of a pod and the node's number of pods.
-func report(pods *cache.Cache[unstructured.Object], key cache.Key, out io.Writer) {
+func report(pods *cache.Cache[unstructured.Object], key types.NamespacedName, out io.Writer) {
 	pod, found := pods.Get(key.Namespace, key.Name)
 	if !found {
 		fmt.Fprintf(out, "%s was deleted\n", key)

@@ -45,6 +45,7 @@ var allowedImports = map[string][]string{
 	"internal/consistency":      {},
 	"internal/jsonread":         {},
 	"internal/limits":           {},
+	"internal/objectkey":        {},
 	"internal/pathsegment":      {},
 	"internal/resourceversion":  {},
 	"internal/retry":            {},
@@ -58,6 +59,7 @@ var allowedImports = map[string][]string{
 var allowedImporters = map[string][]string{
 	"internal/jsonread":        {"discovery", "unstructured", "dynamic", "internal/typememory"},
 	"internal/limits":          {"discovery", "stream", "unstructured", "internal/jsonread"},
+	"internal/objectkey":       {"dynamic", "cache", "controller"},
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/resourceversion": {"cache", "controller", "dynamic"},
 	"internal/retry":           {"transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},

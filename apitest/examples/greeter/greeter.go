@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Run reconciles all Greetings until ctx ends.
@@ -33,7 +34,7 @@ func Run(ctx context.Context, client *dynamic.Client) error {
 	defer running.Wait()
 	defer stop(nil)
 	running.Go(func() { stop(stored.Run(ctx)) })
-	return controller.Run(ctx, stored, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+	return controller.Run(ctx, stored, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		greeting, found := stored.Get(key.Namespace, key.Name)
 		if !found || greeting.GetDeletionTimestamp() != nil {
 			return 0, nil // the garbage collector removes the ConfigMap

@@ -219,7 +219,7 @@ func controllerAfter(ctx context.Context, deployments, configMaps *dynamic.Resou
 	group.Go(func() error { return reconciled.Run(ctx) })
 	group.Go(func() error { return owned.Run(ctx) })
 	group.Go(func() error {
-		return controller.Run(ctx, reconciled, func(ctx context.Context, key cache.Key) (after time.Duration, err error) {
+		return controller.Run(ctx, reconciled, func(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
 			deployment, found := reconciled.Get(key.Namespace, key.Name)
 			fmt.Println(deployment, found)
 			return 0, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// podKey identifies a pod, like cache.Key.
+// podKey identifies a pod, like types.NamespacedName.
 type podKey struct{ namespace, name string }
 
 func keyOf(pod *unstructured.Object) podKey { return podKey{pod.GetNamespace(), pod.GetName()} }

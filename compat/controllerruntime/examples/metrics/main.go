@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func main() {
@@ -36,7 +37,7 @@ func main() {
 	group.Go(server.ListenAndServe)
 	cfg, err := transport.Load(ctx, nil)
 	if err == nil {
-		err = run(ctx, cfg, registry, func(_ context.Context, key cache.Key) (time.Duration, error) {
+		err = run(ctx, cfg, registry, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 			_, err := fmt.Println(key)
 			return 0, err
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	clientgoqueue "k8s.io/client-go/util/workqueue"
@@ -44,7 +45,7 @@ func TestRun_CountsRequestsAndKeys(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls atomic.Int64
 	done := make(chan struct{})
-	reconcile := func(_ context.Context, key cache.Key) (time.Duration, error) {
+	reconcile := func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
 		if key != cache.KeyOf(created) {
 			return 0, nil
 		}

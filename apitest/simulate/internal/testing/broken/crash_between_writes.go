@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // crashBetweenWrites creates a Secret and sets a phase. The broken version sets the phase first. After a crash between the writes
@@ -40,7 +40,7 @@ func runPhases(ctx context.Context, client *dynamic.Client, isCorrected bool) er
 		return err
 	}
 	return runWith(ctx, func(ctx context.Context) error {
-		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {
 				return 0, nil

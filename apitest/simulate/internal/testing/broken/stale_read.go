@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -53,7 +52,7 @@ func runVolumes(ctx context.Context, client *dynamic.Client, isCorrected bool) e
 	}
 	databases := newCache(r.databases)
 	return runWith(ctx, func(ctx context.Context) error {
-		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {
 				return 0, deleteVolume(ctx, r, key.Name+"-volume")

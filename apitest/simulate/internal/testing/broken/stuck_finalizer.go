@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // stuckFinalizer deletes a volume before it removes its finalizer. The broken version fails if the volume is already deleted, so
@@ -37,7 +37,7 @@ func runFinalizer(ctx context.Context, client *dynamic.Client, isCorrected bool)
 		return err
 	}
 	return runWith(ctx, func(ctx context.Context) error {
-		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {
 				return 0, nil

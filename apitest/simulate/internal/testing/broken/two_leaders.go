@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // twoLeaders runs while it holds a Lease. The broken version continues after the loss of the Lease, so two managers write.
@@ -45,7 +45,7 @@ func runElected(ctx context.Context, client *dynamic.Client, isCorrected bool) e
 func runVersions(ctx context.Context, r resources) error {
 	databases := newCache(r.databases)
 	return runWith(ctx, func(ctx context.Context) error {
-		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {
 				return 0, nil

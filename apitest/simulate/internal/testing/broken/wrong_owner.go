@@ -9,6 +9,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // wrongOwner keeps a ConfigMap for each Database. The broken version adopts any ConfigMap of that name. The ConfigMap may belong
@@ -30,7 +31,7 @@ func runOwner(ctx context.Context, client *dynamic.Client, isCorrected bool) err
 	}
 	databases := newCache(r.databases)
 	configMaps := newCache(r.configMaps)
-	trigger := controller.Watches(configMaps, func(configMap *unstructured.Object) []cache.Key {
+	trigger := controller.Watches(configMaps, func(configMap *unstructured.Object) []types.NamespacedName {
 		reference := metav1.GetControllerOf(configMap)
 		if reference == nil {
 			return nil
@@ -39,13 +40,13 @@ func runOwner(ctx context.Context, client *dynamic.Client, isCorrected bool) err
 		if !found || database.GetUID() != reference.UID {
 			return nil
 		}
-		return []cache.Key{cache.KeyOf(database)}
+		return []types.NamespacedName{cache.KeyOf(database)}
 	})
 	if isCorrected {
 		trigger = controller.Owns(configMaps, r.databases)
 	}
 	return runWith(ctx, func(ctx context.Context) error {
-		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {
 				return 0, nil // the garbage collector deletes the ConfigMap
