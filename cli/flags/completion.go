@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
@@ -199,9 +200,7 @@ func (c *Connection) CompleteLabels(cmd *cobra.Command, args []string, prefix st
 	listed, prefix := cutLast(prefix, ",")
 	var names []string
 	c.sample(cmd.Context(), args, func(object map[string]any) {
-		metadata, _ := object["metadata"].(map[string]any)
-		labels, _ := metadata["labels"].(map[string]any)
-		names = append(names, keys(labels)...)
+		names = append(names, keys(nested.Map(object, "metadata", "labels"))...)
 	})
 	completions := matching(names, prefix)
 	for i := range completions {

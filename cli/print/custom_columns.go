@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/anykind/anykind/cli/internal/jsonpathflag"
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
@@ -32,7 +33,7 @@ func newColumnsFormat(name, argument string, noHeaders bool) (*columnsFormat, er
 	}
 	f := &columnsFormat{headers: headers, noHeaders: noHeaders}
 	for _, path := range paths {
-		expression, err := relaxedPath(path)
+		expression, err := jsonpathflag.Relaxed(path)
 		if err != nil {
 			return nil, err
 		}
@@ -76,22 +77,6 @@ func columnsOfFile(path string) (headers, paths []string, err error) {
 		return nil, nil, fmt.Errorf("number of headers (%d) and field specifications (%d) don't match", len(headers), len(paths))
 	}
 	return headers, paths, nil
-}
-
-// relaxedPath returns the template of a path. As in kubectl, braces and the first dot are optional.
-func relaxedPath(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	inner := path
-	if strings.HasPrefix(path, "{") && strings.HasSuffix(path, "}") {
-		inner = path[1 : len(path)-1]
-	}
-	inner = strings.TrimPrefix(inner, ".")
-	if inner == "" || strings.ContainsAny(inner, "{}") {
-		return "", errors.New("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
-	}
-	return "{." + inner + "}", nil
 }
 
 func (f *columnsFormat) object(w io.Writer, object map[string]any) error {

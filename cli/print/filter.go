@@ -5,6 +5,8 @@ import (
 	"maps"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/anykind/anykind/cli/internal/nested"
 )
 
 // pull is iter.Pull for objects.
@@ -50,10 +52,7 @@ func (f *filter) apply(object map[string]any) (map[string]any, bool, error) {
 }
 
 func withoutManagedFields(object map[string]any) map[string]any {
-	metadata, ok := object["metadata"].(map[string]any)
-	if !ok {
-		return object
-	}
+	metadata := nested.Map(object, "metadata")
 	if _, ok := metadata["managedFields"]; !ok {
 		return object
 	}

@@ -3,6 +3,8 @@ package print
 import (
 	"maps"
 	"strings"
+
+	"github.com/anykind/anykind/cli/internal/nested"
 )
 
 // neat returns a copy of the object without fields of servers and controllers: the copy can be applied again. It shares unchanged
@@ -17,14 +19,13 @@ func neat(object map[string]any) map[string]any {
 	if !ok {
 		return object
 	}
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	switch apiVersion + " " + kind {
+	switch nested.String(object, "apiVersion") + " " + nested.String(object, "kind") {
 	case "v1 Service":
-		object["spec"] = without(spec, "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "sessionAffinity")
+		service := without(spec, "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "sessionAffinity")
 		if spec["clusterIP"] == "None" {
-			object["spec"].(map[string]any)["clusterIP"] = "None" //nolint:forcetypeassert // set above
+			service["clusterIP"] = "None"
 		}
+		object["spec"] = service
 	case "v1 Pod":
 		object["spec"] = neatPod(spec)
 	case "v1 PersistentVolumeClaim":
@@ -62,12 +63,9 @@ func neatMetadata(metadata map[string]any) map[string]any {
 }
 
 func neatTemplate(spec map[string]any) map[string]any {
-	template, ok := spec["template"].(map[string]any)
-	if !ok {
-		return spec
-	}
-	metadata, ok := template["metadata"].(map[string]any)
-	if !ok {
+	template := nested.Map(spec, "template")
+	metadata := nested.Map(template, "metadata")
+	if metadata == nil {
 		return spec
 	}
 	spec = maps.Clone(spec)
@@ -79,14 +77,14 @@ func neatTemplate(spec map[string]any) map[string]any {
 
 // neatJob removes the generated selector and its labels.
 func neatJob(spec map[string]any) map[string]any {
-	if manual, _ := spec["manualSelector"].(bool); manual {
+	if nested.Bool(spec, "manualSelector") {
 		return spec
 	}
 	spec = without(spec, "selector")
-	template, _ := spec["template"].(map[string]any)
-	metadata, _ := template["metadata"].(map[string]any)
-	labels, ok := metadata["labels"].(map[string]any)
-	if !ok {
+	template := nested.Map(spec, "template")
+	metadata := nested.Map(template, "metadata")
+	labels := nested.Map(metadata, "labels")
+	if labels == nil {
 		return spec
 	}
 	template = maps.Clone(template)
@@ -102,9 +100,11 @@ const tokenVolume = "kube-api-access-"
 
 func neatPod(spec map[string]any) map[string]any {
 	spec = without(spec, "nodeName", "serviceAccount", "enableServiceLinks", "preemptionPolicy", "priority")
-	filterList(spec, "volumes", func(volume map[string]any) bool { return !strings.HasPrefix(text(volume, "name"), tokenVolume) })
+	filterList(spec, "volumes", func(volume map[string]any) bool {
+		return !strings.HasPrefix(nested.String(volume, "name"), tokenVolume)
+	})
 	filterList(spec, "tolerations", func(toleration map[string]any) bool {
-		key := text(toleration, "key")
+		key := nested.String(toleration, "key")
 		return key != "node.kubernetes.io/not-ready" && key != "node.kubernetes.io/unreachable"
 	})
 	for _, field := range []string{"containers", "initContainers"} {
@@ -120,17 +120,12 @@ func neatPod(spec map[string]any) map[string]any {
 				continue
 			}
 			container = maps.Clone(container)
-			filterList(container, "volumeMounts", func(mount map[string]any) bool { return !strings.HasPrefix(text(mount, "name"), tokenVolume) })
+			filterList(container, "volumeMounts", func(mount map[string]any) bool { return !strings.HasPrefix(nested.String(mount, "name"), tokenVolume) })
 			result[i] = container
 		}
 		spec[field] = result
 	}
 	return spec
-}
-
-func text(fields map[string]any, name string) string {
-	value, _ := fields[name].(string)
-	return value
 }
 
 // filterList removes maps from a list, and removes an empty list.

@@ -1,11 +1,13 @@
 package print
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -86,20 +88,12 @@ func (p *Printer) Event(eventType string, obj *unstructured.Object) error {
 func Name(obj *unstructured.Object) string { return nameOf(obj.Object) }
 
 func nameOf(object map[string]any) string {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	name := ""
-	if metadata, ok := object["metadata"].(map[string]any); ok {
-		name, _ = metadata["name"].(string)
+	name := cmp.Or(nested.String(object, "metadata", "name"), "<unknown>")
+	kind := strings.ToLower(nested.String(object, "kind"))
+	if group, _, found := strings.Cut(nested.String(object, "apiVersion"), "/"); found {
+		kind += "." + group
 	}
-	if name == "" {
-		name = "<unknown>"
-	}
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return strings.ToLower(kind) + "/" + name
-	}
-	return strings.ToLower(kind) + "." + group + "/" + name
+	return kind + "/" + name
 }
 
 // Terminal returns w, or a sanitizing writer to w if w is a terminal: control characters except tab and line break become U+FFFD.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/anykind/anykind/cli/internal/jsonpathflag"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
@@ -20,7 +21,7 @@ type sorter[T any] struct {
 }
 
 func newSorter[T any](elements []T, path string, object func(T) map[string]any) (*sorter[T], error) {
-	expression, err := relaxedPath(path)
+	expression, err := jsonpathflag.Relaxed(path)
 	if err != nil {
 		return nil, err
 	}

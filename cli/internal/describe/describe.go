@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,9 +70,9 @@ func nameFields(obj *unstructured.Object) []field {
 
 // labelFields returns an object's labels and annotations.
 func labelFields(obj *unstructured.Object) []field {
-	labels := mapAt(obj.Object, "metadata", "labels")
+	labels := nested.Map(obj.Object, "metadata", "labels")
 	annotations := map[string]any{}
-	for name, value := range mapAt(obj.Object, "metadata", "annotations") {
+	for name, value := range nested.Map(obj.Object, "metadata", "annotations") {
 		if name != lastApplied {
 			annotations[name] = value
 		}
@@ -122,7 +123,7 @@ func objectFields(obj *unstructured.Object, now time.Time) []field {
 	}
 	fields = append(fields, deletionFields(obj, now)...)
 	fields = append(fields, ownerFields(obj)...)
-	if at(obj.Object, "status") != nil {
+	if nested.Value(obj.Object, "status") != nil {
 		fields = append(fields, text("Health", readiness.Compute(obj).String()))
 	}
 	rest, conditions := contentFields(obj)
@@ -168,7 +169,7 @@ func contentFields(obj *unstructured.Object) (fields []field, conditions []any) 
 // contentField returns a field of an object. For data of a secret it returns only the sizes of the values.
 func contentField(obj *unstructured.Object, name string, value any) []field {
 	if obj.GetKind() == "Secret" && obj.GroupVersionKind().Group == "" {
-		values, _ := value.(map[string]any)
+		values := nested.Map(value)
 		switch name {
 		case "data":
 			return sizes("Data", values, decodedSize)
@@ -268,7 +269,7 @@ func lastSeen(event *unstructured.Object) string {
 // eventAge returns the time since an event. A repeated event has its count and the time since its first occurrence.
 func eventAge(event *unstructured.Object, now time.Time) string {
 	last := age(lastSeen(event), now)
-	count := max(intAt(event.Object, "count"), intAt(event.Object, "series", "count"))
+	count := max(nested.Int(event.Object, "count"), nested.Int(event.Object, "series", "count"))
 	if count < 2 {
 		return last
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -31,7 +32,7 @@ func nodeFields(obj *unstructured.Object, related *Related) []field {
 	fields = append(fields, text("CreationTimestamp", timeText(textAt(node, "metadata", "creationTimestamp"))))
 	fields = append(fields, deletionFields(obj, related.Now)...)
 	var taints []string
-	for _, t := range listAt(node, "spec", "taints") {
+	for _, t := range nested.List(node, "spec", "taints") {
 		taint := textAt(t, "key")
 		if value := textAt(t, "value"); value != "" {
 			taint += "=" + value
@@ -46,7 +47,7 @@ func nodeFields(obj *unstructured.Object, related *Related) []field {
 			text("RenewTime", or(timeText(textAt(lease.Object, "spec", "renewTime")), "<unset>")),
 		}})
 	}
-	if conditions := listAt(node, "status", "conditions"); len(conditions) > 0 {
+	if conditions := nested.List(node, "status", "conditions"); len(conditions) > 0 {
 		fields = append(fields, nodeConditionsField(conditions))
 	}
 	fields = append(fields, nodeStatusFields(node)...)
@@ -67,12 +68,12 @@ func nodeConditionsField(conditions []any) field {
 // nodeStatusFields returns a node's addresses, resources and versions.
 func nodeStatusFields(node map[string]any) []field {
 	var addresses []field
-	for _, address := range listAt(node, "status", "addresses") {
+	for _, address := range nested.List(node, "status", "addresses") {
 		addresses = append(addresses, text(textAt(address, "type"), textAt(address, "address")))
 	}
 	fields := []field{group("Addresses", addresses)}
 	for _, name := range []string{"capacity", "allocatable"} {
-		values := mapAt(node, "status", name)
+		values := nested.Map(node, "status", name)
 		var below []field
 		for _, resource := range slices.Sorted(maps.Keys(values)) {
 			below = append(below, text(resource, scalar(values[resource])))
@@ -89,7 +90,7 @@ func nodeStatusFields(node map[string]any) []field {
 	}
 	fields = append(fields, group("System Info", info))
 	fields = append(fields, optional("PodCIDR", textAt(node, "spec", "podCIDR"))...)
-	fields = append(fields, optional("PodCIDRs", strings.Join(texts(listAt(node, "spec", "podCIDRs")), ","))...)
+	fields = append(fields, optional("PodCIDRs", strings.Join(texts(nested.List(node, "spec", "podCIDRs")), ","))...)
 	return append(fields, optional("ProviderID", textAt(node, "spec", "providerID"))...)
 }
 
@@ -98,9 +99,9 @@ type total struct{ requests, limits resource.Quantity }
 
 // nodePodsFields returns the unfinished pods on a node with their resources, and the sums of the resources.
 func nodePodsFields(node map[string]any, pods []*unstructured.Object, now time.Time) []field {
-	allocatable := mapAt(node, "status", "allocatable")
+	allocatable := nested.Map(node, "status", "allocatable")
 	if len(allocatable) == 0 {
-		allocatable = mapAt(node, "status", "capacity")
+		allocatable = nested.Map(node, "status", "capacity")
 	}
 	totals := map[string]*total{"cpu": {}, "memory": {}, "ephemeral-storage": {}}
 	var rows [][]string
@@ -149,25 +150,25 @@ func podResources(pod map[string]any) map[string]*total {
 		return totals[name]
 	}
 	add := func(container any) {
-		for name, value := range mapAt(container, "resources", "requests") {
+		for name, value := range nested.Map(container, "resources", "requests") {
 			at(sum, name).requests.Add(quantity(value))
 		}
-		for name, value := range mapAt(container, "resources", "limits") {
+		for name, value := range nested.Map(container, "resources", "limits") {
 			at(sum, name).limits.Add(quantity(value))
 		}
 	}
-	for _, container := range listAt(pod, "spec", "containers") {
+	for _, container := range nested.List(pod, "spec", "containers") {
 		add(container)
 	}
-	for _, container := range listAt(pod, "spec", "initContainers") {
+	for _, container := range nested.List(pod, "spec", "initContainers") {
 		if textAt(container, "restartPolicy") == "Always" { // a sidecar
 			add(container)
 			continue
 		}
-		for name, value := range mapAt(container, "resources", "requests") {
+		for name, value := range nested.Map(container, "resources", "requests") {
 			at(initMax, name).requests = larger(at(initMax, name).requests, quantity(value))
 		}
-		for name, value := range mapAt(container, "resources", "limits") {
+		for name, value := range nested.Map(container, "resources", "limits") {
 			at(initMax, name).limits = larger(at(initMax, name).limits, quantity(value))
 		}
 	}
@@ -175,7 +176,7 @@ func podResources(pod map[string]any) map[string]*total {
 		at(sum, name).requests = larger(at(sum, name).requests, t.requests)
 		at(sum, name).limits = larger(at(sum, name).limits, t.limits)
 	}
-	for name, value := range mapAt(pod, "spec", "overhead") {
+	for name, value := range nested.Map(pod, "spec", "overhead") {
 		at(sum, name).requests.Add(quantity(value))
 	}
 	return sum

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -31,24 +32,24 @@ func podFields(obj *unstructured.Object, now time.Time) []field {
 	fields = append(fields, podStatusFields(obj, now)...)
 	fields = append(fields, optional("SeccompProfile", textAt(pod, "spec", "securityContext", "seccompProfile", "type"))...)
 	fields = append(fields, text("IP", textAt(pod, "status", "podIP")))
-	fields = append(fields, text("IPs", fieldOfEach(listAt(pod, "status", "podIPs"), "ip")...))
+	fields = append(fields, text("IPs", fieldOfEach(nested.List(pod, "status", "podIPs"), "ip")...))
 	fields = append(fields, ownerFields(obj)...)
 	for _, kind := range []struct{ label, spec, status string }{
 		{"Init Containers", "initContainers", "initContainerStatuses"},
 		{"Containers", "containers", "containerStatuses"},
 		{"Ephemeral Containers", "ephemeralContainers", "ephemeralContainerStatuses"},
 	} {
-		containers := listAt(pod, "spec", kind.spec)
+		containers := nested.List(pod, "spec", kind.spec)
 		if len(containers) > 0 {
-			fields = append(fields, containersField(kind.label, containers, listAt(pod, "status", kind.status), true))
+			fields = append(fields, containersField(kind.label, containers, nested.List(pod, "status", kind.status), true))
 		}
 	}
-	if conditions := listAt(pod, "status", "conditions"); len(conditions) > 0 {
+	if conditions := nested.List(pod, "status", "conditions"); len(conditions) > 0 {
 		fields = append(fields, conditionsField(conditions, now))
 	}
-	fields = append(fields, volumesField(listAt(pod, "spec", "volumes")))
+	fields = append(fields, volumesField(nested.List(pod, "spec", "volumes")))
 	fields = append(fields, text("QoS Class", or(textAt(pod, "status", "qosClass"), none)))
-	return append(fields, schedulingFields(mapAt(pod, "spec"))...)
+	return append(fields, schedulingFields(nested.Map(pod, "spec"))...)
 }
 
 // fieldOfEach returns a field of each element of a list.
@@ -99,9 +100,9 @@ func containerFields(c, status any, ofPod bool) (fields []field) {
 	if ofPod {
 		fields = append(fields, text("Image ID", textAt(status, "imageID")))
 	}
-	fields = append(fields, portFields(listAt(c, "ports"))...)
+	fields = append(fields, portFields(nested.List(c, "ports"))...)
 	for _, name := range []string{"command", "args"} {
-		if list := listAt(c, name); len(list) > 0 {
+		if list := nested.List(c, name); len(list) > 0 {
 			fields = append(fields, text(title(name), commandLines(list)...))
 		}
 	}
@@ -109,7 +110,7 @@ func containerFields(c, status any, ofPod bool) (fields []field) {
 		fields = append(fields, stateFields(status)...)
 	}
 	for _, kind := range []string{"limits", "requests"} {
-		if values := mapAt(c, "resources", kind); len(values) > 0 {
+		if values := nested.Map(c, "resources", kind); len(values) > 0 {
 			var below []field
 			for _, name := range slices.Sorted(maps.Keys(values)) {
 				below = append(below, text(name, scalar(values[name])))
@@ -118,7 +119,7 @@ func containerFields(c, status any, ofPod bool) (fields []field) {
 		}
 	}
 	for _, kind := range []string{"liveness", "readiness", "startup"} {
-		if probe := mapAt(c, kind+"Probe"); probe != nil {
+		if probe := nested.Map(c, kind+"Probe"); probe != nil {
 			fields = append(fields, text(title(kind), probeText(probe)))
 		}
 	}
@@ -143,7 +144,7 @@ func portFields(ports []any) []field {
 			port += " (" + name + ")"
 		}
 		inside = append(inside, port)
-		outside = append(outside, strconv.FormatInt(intAt(p, "hostPort"), 10)+"/"+protocol)
+		outside = append(outside, strconv.FormatInt(nested.Int(p, "hostPort"), 10)+"/"+protocol)
 	}
 	plural := ""
 	if len(ports) > 1 {
@@ -156,15 +157,15 @@ func portFields(ports []any) []field {
 
 // stateFields returns the current state of a container, and its state before the last restart.
 func stateFields(status any) []field {
-	fields := stateField("State", mapAt(status, "state"))
-	if last := mapAt(status, "lastState"); len(last) > 0 {
+	fields := stateField("State", nested.Map(status, "state"))
+	if last := nested.Map(status, "lastState"); len(last) > 0 {
 		fields = append(fields, stateField("Last State", last)...)
 	}
 	ready := "False"
-	if isReady, _ := at(status, "ready").(bool); isReady {
+	if nested.Bool(status, "ready") {
 		ready = "True"
 	}
-	return append(fields, text("Ready", ready), text("Restart Count", strconv.FormatInt(intAt(status, "restartCount"), 10)))
+	return append(fields, text("Ready", ready), text("Restart Count", strconv.FormatInt(nested.Int(status, "restartCount"), 10)))
 }
 
 func stateField(label string, state map[string]any) []field {
@@ -175,7 +176,7 @@ func stateField(label string, state map[string]any) []field {
 		below = append(below, optional(indent+"Reason", textAt(details, "reason"))...)
 		below = append(below, optional(indent+"Message", textAt(details, "message"))...)
 		if name == "terminated" {
-			below = append(below, text(indent+"Exit Code", strconv.FormatInt(intAt(details, "exitCode"), 10)))
+			below = append(below, text(indent+"Exit Code", strconv.FormatInt(nested.Int(details, "exitCode"), 10)))
 			below = append(below, optional(indent+"Signal", textAt(details, "signal"))...)
 		}
 		below = append(below, optional(indent+"Started", timeText(textAt(details, "startedAt")))...)
@@ -190,7 +191,7 @@ func probeText(probe map[string]any) string {
 	what := "unknown"
 	switch {
 	case probe["exec"] != nil:
-		what = fmt.Sprintf("exec %v", texts(listAt(probe, "exec", "command")))
+		what = fmt.Sprintf("exec %v", texts(nested.List(probe, "exec", "command")))
 	case probe["httpGet"] != nil:
 		get := probe["httpGet"]
 		what = fmt.Sprintf("http-get %s://%s:%s%s", strings.ToLower(or(textAt(get, "scheme"), "http")), textAt(get, "host"),
@@ -200,16 +201,16 @@ func probeText(probe map[string]any) string {
 	case probe["grpc"] != nil:
 		what = fmt.Sprintf("grpc <pod>:%s %s", textAt(probe, "grpc", "port"), textAt(probe, "grpc", "service"))
 	}
-	return fmt.Sprintf("%s delay=%ds timeout=%ds period=%ds #success=%d #failure=%d", what, intAt(probe, "initialDelaySeconds"),
-		intAt(probe, "timeoutSeconds"), intAt(probe, "periodSeconds"), intAt(probe, "successThreshold"), intAt(probe, "failureThreshold"))
+	return fmt.Sprintf("%s delay=%ds timeout=%ds period=%ds #success=%d #failure=%d", what, nested.Int(probe, "initialDelaySeconds"),
+		nested.Int(probe, "timeoutSeconds"), nested.Int(probe, "periodSeconds"), nested.Int(probe, "successThreshold"), nested.Int(probe, "failureThreshold"))
 }
 
 // environmentFields returns a container's variables and mounts. It does not resolve references in variables.
 func environmentFields(c any) (fields []field) {
 	var sources []string
-	for _, source := range listAt(c, "envFrom") {
+	for _, source := range nested.List(c, "envFrom") {
 		line := textAt(source, "configMapRef", "name") + "  ConfigMap"
-		if at(source, "secretRef") != nil {
+		if nested.Value(source, "secretRef") != nil {
 			line = textAt(source, "secretRef", "name") + "  Secret"
 		}
 		if prefix := textAt(source, "prefix"); prefix != "" {
@@ -221,18 +222,18 @@ func environmentFields(c any) (fields []field) {
 		fields = append(fields, text("Environment Variables from", sources...))
 	}
 	var variables []field
-	for _, variable := range listAt(c, "env") {
+	for _, variable := range nested.List(c, "env") {
 		value := strings.Split(textAt(variable, "value"), "\n")
-		if from := mapAt(variable, "valueFrom"); from != nil {
+		if from := nested.Map(variable, "valueFrom"); from != nil {
 			value = []string{variableSource(from)}
 		}
 		variables = append(variables, text(textAt(variable, "name"), value...))
 	}
 	fields = append(fields, group("Environment", variables))
 	var mounts []string
-	for _, mount := range listAt(c, "volumeMounts") {
+	for _, mount := range nested.List(c, "volumeMounts") {
 		access := "rw"
-		if readOnly, _ := at(mount, "readOnly").(bool); readOnly {
+		if nested.Bool(mount, "readOnly") {
 			access = "ro"
 		}
 		if path := or(textAt(mount, "subPath"), textAt(mount, "subPathExpr")); path != "" {
@@ -250,15 +251,14 @@ func environmentFields(c any) (fields []field) {
 // variableSource formats valueFrom of a variable.
 func variableSource(from map[string]any) string {
 	for _, source := range []struct{ field, name string }{{"secretKeyRef", "secret"}, {"configMapKeyRef", "config map"}} {
-		if ref := mapAt(from, source.field); ref != nil {
-			isOptional, _ := ref["optional"].(bool)
-			return fmt.Sprintf("<set to the key '%s' in %s '%s'>  Optional: %t", textAt(ref, "key"), source.name, textAt(ref, "name"), isOptional)
+		if ref := nested.Map(from, source.field); ref != nil {
+			return fmt.Sprintf("<set to the key '%s' in %s '%s'>  Optional: %t", textAt(ref, "key"), source.name, textAt(ref, "name"), nested.Bool(ref, "optional"))
 		}
 	}
-	if ref := mapAt(from, "fieldRef"); ref != nil {
+	if ref := nested.Map(from, "fieldRef"); ref != nil {
 		return fmt.Sprintf(" (%s:%s)", textAt(ref, "apiVersion"), textAt(ref, "fieldPath"))
 	}
-	if ref := mapAt(from, "resourceFieldRef"); ref != nil {
+	if ref := nested.Map(from, "resourceFieldRef"); ref != nil {
 		return or(textAt(ref, "containerName"), "this container") + "'s " + textAt(ref, "resource")
 	}
 	return scalar(from)
@@ -269,7 +269,7 @@ func volumesField(volumes []any) field {
 	var all []field
 	for _, volume := range volumes {
 		var below []field
-		for name, source := range mapAt(volume) {
+		for name, source := range nested.Map(volume) {
 			if name == "name" {
 				continue
 			}
@@ -286,7 +286,7 @@ func volumesField(volumes []any) field {
 // schedulingFields returns the node selectors and tolerations of a pod spec.
 func schedulingFields(spec map[string]any) []field {
 	var tolerations []string
-	for _, t := range listAt(spec, "tolerations") {
+	for _, t := range nested.List(spec, "tolerations") {
 		line := textAt(t, "key")
 		if value := textAt(t, "value"); value != "" {
 			line += "=" + value
@@ -303,5 +303,5 @@ func schedulingFields(spec map[string]any) []field {
 		tolerations = append(tolerations, strings.TrimSpace(line))
 	}
 	slices.Sort(tolerations)
-	return []field{text("Node-Selectors", pairs(mapAt(spec, "nodeSelector"), "=")...), text("Tolerations", tolerations...)}
+	return []field{text("Node-Selectors", pairs(nested.Map(spec, "nodeSelector"), "=")...), text("Tolerations", tolerations...)}
 }

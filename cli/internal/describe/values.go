@@ -10,39 +10,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/anykind/anykind/cli/internal/nested"
 )
 
-// at returns the value at a path of field names, or nil.
-func at(value any, path ...string) any {
-	for _, name := range path {
-		fields, _ := value.(map[string]any)
-		value = fields[name]
-	}
-	return value
-}
-
 // textAt returns the scalar at a path as text, or "".
-func textAt(value any, path ...string) string { return scalar(at(value, path...)) }
-
-func listAt(value any, path ...string) []any {
-	list, _ := at(value, path...).([]any)
-	return list
-}
-
-func mapAt(value any, path ...string) map[string]any {
-	fields, _ := at(value, path...).(map[string]any)
-	return fields
-}
-
-func intAt(value any, path ...string) int64 {
-	switch number := at(value, path...).(type) {
-	case int64:
-		return number
-	case float64:
-		return int64(number)
-	}
-	return 0
-}
+func textAt(value any, path ...string) string { return scalar(nested.Value(value, path...)) }
 
 // scalar formats a scalar. Maps and lists are formatted as JSON.
 func scalar(value any) string {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -17,23 +18,23 @@ func deploymentFields(obj *unstructured.Object, replicaSets []*unstructured.Obje
 	fields = append(fields, labelFields(obj)...)
 	fields = append(fields, ownerFields(obj)...)
 	desired := int64(1)
-	if at(deployment, "spec", "replicas") != nil {
-		desired = intAt(deployment, "spec", "replicas")
+	if nested.Value(deployment, "spec", "replicas") != nil {
+		desired = nested.Int(deployment, "spec", "replicas")
 	}
-	status := mapAt(deployment, "status")
+	status := nested.Map(deployment, "status")
 	fields = append(fields,
-		text("Selector", selectorText(mapAt(deployment, "spec", "selector"))),
+		text("Selector", selectorText(nested.Map(deployment, "spec", "selector"))),
 		text("Replicas", fmt.Sprintf("%d desired | %d updated | %d total | %d available | %d unavailable", desired,
-			intAt(status, "updatedReplicas"), intAt(status, "replicas"), intAt(status, "availableReplicas"), intAt(status, "unavailableReplicas"))),
+			nested.Int(status, "updatedReplicas"), nested.Int(status, "replicas"), nested.Int(status, "availableReplicas"), nested.Int(status, "unavailableReplicas"))),
 		text("StrategyType", textAt(deployment, "spec", "strategy", "type")),
-		text("MinReadySeconds", strconv.FormatInt(intAt(deployment, "spec", "minReadySeconds"), 10)),
+		text("MinReadySeconds", strconv.FormatInt(nested.Int(deployment, "spec", "minReadySeconds"), 10)),
 	)
-	if rolling := mapAt(deployment, "spec", "strategy", "rollingUpdate"); rolling != nil {
+	if rolling := nested.Map(deployment, "spec", "strategy", "rollingUpdate"); rolling != nil {
 		fields = append(fields, text("RollingUpdateStrategy",
 			textAt(rolling, "maxUnavailable")+" max unavailable, "+textAt(rolling, "maxSurge")+" max surge"))
 	}
-	fields = append(fields, templateField(mapAt(deployment, "spec", "template")))
-	if conditions := listAt(deployment, "status", "conditions"); len(conditions) > 0 {
+	fields = append(fields, templateField(nested.Map(deployment, "spec", "template")))
+	if conditions := nested.List(deployment, "status", "conditions"); len(conditions) > 0 {
 		var rows [][]string
 		for _, c := range conditions {
 			rows = append(rows, []string{textAt(c, "type"), textAt(c, "status"), textAt(c, "reason")})
@@ -45,17 +46,17 @@ func deploymentFields(obj *unstructured.Object, replicaSets []*unstructured.Obje
 
 // templateField describes the pod template of a workload.
 func templateField(template map[string]any) field {
-	fields := []field{text("Labels", pairs(mapAt(template, "metadata", "labels"), "=")...)}
-	if annotations := mapAt(template, "metadata", "annotations"); len(annotations) > 0 {
+	fields := []field{text("Labels", pairs(nested.Map(template, "metadata", "labels"), "=")...)}
+	if annotations := nested.Map(template, "metadata", "annotations"); len(annotations) > 0 {
 		fields = append(fields, text("Annotations", pairs(annotations, ": ")...))
 	}
 	fields = append(fields, optional("Service Account", textAt(template, "spec", "serviceAccountName"))...)
-	if containers := listAt(template, "spec", "initContainers"); len(containers) > 0 {
+	if containers := nested.List(template, "spec", "initContainers"); len(containers) > 0 {
 		fields = append(fields, containersField("Init Containers", containers, nil, false))
 	}
-	fields = append(fields, containersField("Containers", listAt(template, "spec", "containers"), nil, false),
-		volumesField(listAt(template, "spec", "volumes")))
-	return field{label: "Pod Template", fields: append(fields, schedulingFields(mapAt(template, "spec"))...)}
+	fields = append(fields, containersField("Containers", nested.List(template, "spec", "containers"), nil, false),
+		volumesField(nested.List(template, "spec", "volumes")))
+	return field{label: "Pod Template", fields: append(fields, schedulingFields(nested.Map(template, "spec"))...)}
 }
 
 // revision is the annotation with the revision number of a deployment and of its replica sets.
@@ -70,7 +71,7 @@ func replicaSetFields(deployment *unstructured.Object, replicaSets []*unstructur
 		return strings.Compare(a.GetName(), b.GetName())
 	})
 	for _, rs := range replicaSets {
-		line := fmt.Sprintf("%s (%d/%d replicas created)", rs.GetName(), intAt(rs.Object, "status", "replicas"), intAt(rs.Object, "spec", "replicas"))
+		line := fmt.Sprintf("%s (%d/%d replicas created)", rs.GetName(), nested.Int(rs.Object, "status", "replicas"), nested.Int(rs.Object, "spec", "replicas"))
 		if rs.GetAnnotations()[revision] == current {
 			newest = append(newest, line)
 		} else {
@@ -88,31 +89,31 @@ const maxEndpoints = 3
 // serviceFields describes a service in kubectl's sections.
 func serviceFields(obj *unstructured.Object, endpointSlices []*unstructured.Object) []field {
 	service := obj.Object
-	spec := mapAt(service, "spec")
+	spec := nested.Map(service, "spec")
 	fields := append(nameFields(obj), labelFields(obj)...)
 	fields = append(fields, ownerFields(obj)...)
 	fields = append(fields,
-		text("Selector", selectorText(mapAt(spec, "selector"))),
+		text("Selector", selectorText(nested.Map(spec, "selector"))),
 		text("Type", textAt(spec, "type")),
 		text("IP Family Policy", or(textAt(spec, "ipFamilyPolicy"), none)),
-		text("IP Families", joined(listAt(spec, "ipFamilies"))),
+		text("IP Families", joined(nested.List(spec, "ipFamilies"))),
 		text("IP", textAt(spec, "clusterIP")),
-		text("IPs", joined(listAt(spec, "clusterIPs"))),
+		text("IPs", joined(nested.List(spec, "clusterIPs"))),
 	)
 	for _, extra := range []struct{ label, value string }{
-		{"External IPs", strings.Join(texts(listAt(spec, "externalIPs")), ",")},
+		{"External IPs", strings.Join(texts(nested.List(spec, "externalIPs")), ",")},
 		{"External Name", textAt(spec, "externalName")},
 		{"Desired LoadBalancer IP", textAt(spec, "loadBalancerIP")},
-		{"LoadBalancer Ingress", ingressText(listAt(service, "status", "loadBalancer", "ingress"))},
+		{"LoadBalancer Ingress", ingressText(nested.List(service, "status", "loadBalancer", "ingress"))},
 	} {
 		fields = append(fields, optional(extra.label, extra.value)...)
 	}
-	for _, port := range listAt(spec, "ports") {
+	for _, port := range nested.List(spec, "ports") {
 		protocol := or(textAt(port, "protocol"), "TCP")
 		name := or(textAt(port, "name"), "<unset>")
 		fields = append(fields, text("Port", name+"  "+textAt(port, "port")+"/"+protocol),
 			text("TargetPort", or(textAt(port, "targetPort"), textAt(port, "port"))+"/"+protocol))
-		if nodePort := intAt(port, "nodePort"); nodePort != 0 {
+		if nodePort := nested.Int(port, "nodePort"); nodePort != 0 {
 			fields = append(fields, text("NodePort", name+"  "+strconv.FormatInt(nodePort, 10)+"/"+protocol))
 		}
 		fields = append(fields, text("Endpoints", endpointsText(textAt(port, "name"), endpointSlices)))
@@ -120,7 +121,7 @@ func serviceFields(obj *unstructured.Object, endpointSlices []*unstructured.Obje
 	fields = append(fields, text("Session Affinity", or(textAt(spec, "sessionAffinity"), none)))
 	fields = append(fields, optional("External Traffic Policy", textAt(spec, "externalTrafficPolicy"))...)
 	fields = append(fields, optional("Internal Traffic Policy", textAt(spec, "internalTrafficPolicy"))...)
-	return append(fields, optional("LoadBalancer Source Ranges", strings.Join(texts(listAt(spec, "loadBalancerSourceRanges")), ","))...)
+	return append(fields, optional("LoadBalancer Source Ranges", strings.Join(texts(nested.List(spec, "loadBalancerSourceRanges")), ","))...)
 }
 
 // ingressText returns the addresses of a load balancer.
@@ -136,15 +137,15 @@ func ingressText(ingress []any) string {
 func endpointsText(port string, endpointSlices []*unstructured.Object) string {
 	var all []string
 	for _, slice := range endpointSlices {
-		for _, p := range listAt(slice.Object, "ports") {
+		for _, p := range nested.List(slice.Object, "ports") {
 			if textAt(p, "name") != port {
 				continue
 			}
-			for _, endpoint := range listAt(slice.Object, "endpoints") {
-				if ready, ok := at(endpoint, "conditions", "ready").(bool); ok && !ready {
+			for _, endpoint := range nested.List(slice.Object, "endpoints") {
+				if ready, ok := nested.Value(endpoint, "conditions", "ready").(bool); ok && !ready {
 					continue
 				}
-				for _, address := range texts(listAt(endpoint, "addresses")) {
+				for _, address := range texts(nested.List(endpoint, "addresses")) {
 					if strings.Contains(address, ":") {
 						address = "[" + address + "]"
 					}

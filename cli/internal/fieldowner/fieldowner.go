@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -80,8 +81,7 @@ func (w *walker) walk(set map[string]any, value any, at string, depth int) {
 		}
 		isLeaf = false
 		if step, next, matches := w.step(key, value, depth); matches {
-			below, _ := set[key].(map[string]any)
-			w.walk(below, next, at+step, min(depth+1, len(w.path)))
+			w.walk(nested.Map(set, key), next, at+step, min(depth+1, len(w.path)))
 		}
 	}
 	switch at = strings.TrimPrefix(at, "."); {
@@ -103,12 +103,11 @@ func (w *walker) step(key string, value any, depth int) (step string, next any, 
 	kind, name, _ := strings.Cut(key, ":")
 	switch kind {
 	case "f":
-		fields, _ := value.(map[string]any)
-		return fieldStep(name), fields[name], isBelow || wanted == name
+		return fieldStep(name), nested.Value(value, name), isBelow || wanted == name
 	case "k":
 		return keyStep(name, value, wanted, isBelow)
 	case "i":
-		list, _ := value.([]any)
+		list := nested.List(value)
 		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(list) {
 			next = list[i]
 		}
@@ -129,7 +128,7 @@ func keyStep(name string, value any, wanted string, isBelow bool) (step string, 
 		parts = append(parts, key+"="+keyText(keys[key]))
 	}
 	step = "[" + strings.Join(parts, ",") + "]"
-	list, _ := value.([]any)
+	list := nested.List(value)
 	index := slices.IndexFunc(list, func(element any) bool { return hasKeys(element, keys) })
 	if index >= 0 {
 		next = list[index]
@@ -142,7 +141,7 @@ func keyStep(name string, value any, wanted string, isBelow bool) (step string, 
 
 // valueStep is step for a list element identified by its value.
 func valueStep(name string, value any, wanted string, isBelow bool) (step string, next any, matches bool) {
-	list, _ := value.([]any)
+	list := nested.List(value)
 	index := slices.IndexFunc(list, func(element any) bool {
 		text, err := json.Marshal(element)
 		return err == nil && string(text) == name

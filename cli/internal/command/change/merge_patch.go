@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -97,12 +98,7 @@ func (p *mergePatch) send(ctx context.Context, t *target, opts *metav1.PatchOpti
 // checkLists returns an error if a replaced list has changed.
 func (p *mergePatch) checkLists(current *unstructured.Object) error {
 	for _, list := range p.lists {
-		value := any(current.Object)
-		for _, field := range list.path {
-			content, _ := value.(map[string]any)
-			value = content[field]
-		}
-		if !reflect.DeepEqual(value, list.before) {
+		if !reflect.DeepEqual(nested.Value(current.Object, list.path...), list.before) {
 			return fmt.Errorf(".%s has been changed by others since it was read: %w", strings.Join(list.path, "."), errListChanged)
 		}
 	}
@@ -115,7 +111,7 @@ var errListChanged = errors.New("read the object again")
 // withResourceVersion returns a copy of a patch with metadata.resourceVersion as precondition. An existing resourceVersion is
 // kept.
 func withResourceVersion(content map[string]any, version string) map[string]any {
-	metadata, _ := content["metadata"].(map[string]any)
+	metadata := nested.Map(content, "metadata")
 	if _, found := metadata["resourceVersion"]; found {
 		return content
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -171,7 +172,7 @@ func revisionOf(obj *unstructured.Object) (revision, bool) {
 	}
 	template, _, _ := unstructured.Get[map[string]any](obj, "data", "spec", "template")
 	delete(template, "$patch")
-	return revision{number: count(obj, "revision"), object: obj, template: template}, true
+	return revision{number: nested.Int(obj.Object, "revision"), object: obj, template: template}, true
 }
 
 // selectorOf returns spec.selector of a workload as a string for ListOptions.

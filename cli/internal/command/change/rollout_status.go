@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -162,30 +162,19 @@ func checkRevision(obj *unstructured.Object, revision int64) error {
 	return nil
 }
 
-// number returns an integer field, and whether the field is set.
-func number(obj *unstructured.Object, path string) (int64, bool) {
-	value, found, _ := unstructured.Get[int64](obj, strings.Split(path, ".")...)
-	return value, found
-}
-
-func count(obj *unstructured.Object, path string) int64 {
-	value, _ := number(obj, path)
-	return value
-}
-
 func deploymentStatus(obj *unstructured.Object) (string, bool, error) {
 	name := obj.GetName()
-	if obj.GetGeneration() > count(obj, "status.observedGeneration") {
+	if obj.GetGeneration() > nested.Int(obj.Object, "status", "observedGeneration") {
 		return "Waiting for deployment spec update to be observed...", false, nil
 	}
 	reason, _, _ := unstructured.Get[string](obj, "status", "conditions", "[type=Progressing]", "reason")
 	if reason == "ProgressDeadlineExceeded" {
 		return "", false, fmt.Errorf("deployment %q exceeded its progress deadline", name)
 	}
-	replicas, hasReplicas := number(obj, "spec.replicas")
-	updated := count(obj, "status.updatedReplicas")
-	all := count(obj, "status.replicas")
-	available := count(obj, "status.availableReplicas")
+	replicas, hasReplicas, _ := unstructured.Get[int64](obj, "spec", "replicas")
+	updated := nested.Int(obj.Object, "status", "updatedReplicas")
+	all := nested.Int(obj.Object, "status", "replicas")
+	available := nested.Int(obj.Object, "status", "availableReplicas")
 	prefix := fmt.Sprintf("Waiting for deployment %q rollout to finish: ", name)
 	switch {
 	case hasReplicas && updated < replicas:
@@ -210,12 +199,12 @@ func daemonSetStatus(obj *unstructured.Object) (string, bool, error) {
 	if err := isRollingUpdate(obj); err != nil {
 		return "", true, err
 	}
-	if obj.GetGeneration() > count(obj, "status.observedGeneration") {
+	if obj.GetGeneration() > nested.Int(obj.Object, "status", "observedGeneration") {
 		return "Waiting for daemon set spec update to be observed...", false, nil
 	}
-	desired := count(obj, "status.desiredNumberScheduled")
-	updated := count(obj, "status.updatedNumberScheduled")
-	available := count(obj, "status.numberAvailable")
+	desired := nested.Int(obj.Object, "status", "desiredNumberScheduled")
+	updated := nested.Int(obj.Object, "status", "updatedNumberScheduled")
+	available := nested.Int(obj.Object, "status", "numberAvailable")
 	prefix := fmt.Sprintf("Waiting for daemon set %q rollout to finish: ", obj.GetName())
 	switch {
 	case updated < desired:
@@ -230,17 +219,17 @@ func statefulSetStatus(obj *unstructured.Object) (string, bool, error) {
 	if err := isRollingUpdate(obj); err != nil {
 		return "", true, err
 	}
-	observed := count(obj, "status.observedGeneration")
+	observed := nested.Int(obj.Object, "status", "observedGeneration")
 	if observed == 0 || obj.GetGeneration() > observed {
 		return "Waiting for statefulset spec update to be observed...", false, nil
 	}
-	replicas, hasReplicas := number(obj, "spec.replicas")
-	if ready := count(obj, "status.readyReplicas"); hasReplicas && ready < replicas {
+	replicas, hasReplicas, _ := unstructured.Get[int64](obj, "spec", "replicas")
+	if ready := nested.Int(obj.Object, "status", "readyReplicas"); hasReplicas && ready < replicas {
 		return fmt.Sprintf("Waiting for %d pods to be ready...", replicas-ready), false, nil
 	}
-	updated := count(obj, "status.updatedReplicas")
+	updated := nested.Int(obj.Object, "status", "updatedReplicas")
 	if _, isPartitioned, _ := unstructured.Get[any](obj, "spec", "updateStrategy", "rollingUpdate"); isPartitioned {
-		partition, found := number(obj, "spec.updateStrategy.rollingUpdate.partition")
+		partition, found, _ := unstructured.Get[int64](obj, "spec", "updateStrategy", "rollingUpdate", "partition")
 		if hasReplicas && found && updated < replicas-partition {
 			return fmt.Sprintf("Waiting for partitioned roll out to finish: %d out of %d new pods have been updated...", updated, replicas-partition), false, nil
 		}
@@ -251,5 +240,5 @@ func statefulSetStatus(obj *unstructured.Object) (string, bool, error) {
 	if update != current {
 		return fmt.Sprintf("waiting for statefulset rolling update to complete %d pods at revision %s...", updated, update), false, nil
 	}
-	return fmt.Sprintf("statefulset rolling update complete %d pods at revision %s...", count(obj, "status.currentReplicas"), current), true, nil
+	return fmt.Sprintf("statefulset rolling update complete %d pods at revision %s...", nested.Int(obj.Object, "status", "currentReplicas"), current), true, nil
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -107,11 +108,7 @@ func (o *rolloutUndoOptions) choose(obj *unstructured.Object, revisions []revisi
 // withoutHash returns a copy of a template without pod-template-hash, a label added by the deployment controller.
 func withoutHash(template map[string]any) map[string]any {
 	copied := runtime.DeepCopyJSON(template)
-	labels, _, _ := unstructured.Get[map[string]any](&unstructured.Object{Object: copied}, "metadata", "labels")
-	delete(labels, templateHashLabel)
-	if metadata, isObject := copied["metadata"].(map[string]any); isObject && labels != nil {
-		metadata["labels"] = labels
-	}
+	delete(nested.Map(copied, "metadata", "labels"), templateHashLabel)
 	return copied
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -119,7 +121,7 @@ func (o *setEnvOptions) parse(pairs []string, in io.Reader) error {
 		}
 	}
 	for _, variable := range o.variables {
-		if name, _ := variable["name"].(string); slices.Contains(o.remove, name) {
+		if name := nested.String(variable, "name"); slices.Contains(o.remove, name) {
 			return fmt.Errorf("can not both modify and remove an environment variable in the same command: %s", name)
 		}
 	}
@@ -155,7 +157,7 @@ func (o *setEnvOptions) readFrom(ctx context.Context, s *command.State) error {
 		if err != nil {
 			return err
 		}
-		for _, key := range sortedKeys(data) {
+		for _, key := range slices.Sorted(maps.Keys(data)) {
 			if len(o.keys) > 0 && !slices.Contains(o.keys, key) {
 				continue
 			}
@@ -173,15 +175,6 @@ func (o *setEnvOptions) readFrom(ctx context.Context, s *command.State) error {
 // envName returns the variable name for a key: upper case, with '_' for invalid characters.
 func envName(key string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^a-zA-Z0-9_]`).ReplaceAllString(key, "_"))
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func (o *setEnvOptions) change(s *command.State, t *target, obj *unstructured.Object) error {
@@ -218,19 +211,17 @@ func (o *setEnvOptions) change(s *command.State, t *target, obj *unstructured.Ob
 }
 
 func (o *setEnvOptions) changeContainer(c container) error {
-	list, _ := c.content["env"].([]any)
 	var kept []any
 	positions := map[string]int{}
-	for _, item := range list {
-		variable, _ := item.(map[string]any)
-		name, _ := variable["name"].(string)
+	for _, item := range nested.List(c.content, "env") {
+		name := nested.String(item, "name")
 		if !slices.Contains(o.remove, name) {
 			positions[name] = len(kept)
 			kept = append(kept, item)
 		}
 	}
 	for _, variable := range o.variables {
-		name, _ := variable["name"].(string)
+		name := nested.String(variable, "name")
 		at, exists := positions[name]
 		switch {
 		case exists && !o.overwrite:
@@ -253,15 +244,13 @@ func (o *setEnvOptions) changeContainer(c container) error {
 func printEnv(s *command.State, obj *unstructured.Object, c container) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "# %s %s, container %s\n", obj.GetKind(), printable.LineFor(s.Out, obj.GetName()), c.name)
-	list, _ := c.content["env"].([]any)
-	for _, item := range list {
-		variable, _ := item.(map[string]any)
-		if source, isReference := variable["valueFrom"].(map[string]any); isReference {
-			fmt.Fprintf(&text, "# %s from %s\n", variable["name"], referenceText(source))
+	for _, variable := range nested.List(c.content, "env") {
+		name := nested.String(variable, "name")
+		if source := nested.Map(variable, "valueFrom"); source != nil {
+			fmt.Fprintf(&text, "# %s from %s\n", name, referenceText(source))
 			continue
 		}
-		value, _ := variable["value"].(string)
-		fmt.Fprintf(&text, "%s=%s\n", variable["name"], value)
+		fmt.Fprintf(&text, "%s=%s\n", name, nested.String(variable, "value"))
 	}
 	_, err := io.WriteString(s.Out, text.String())
 	return err
@@ -269,8 +258,8 @@ func printEnv(s *command.State, obj *unstructured.Object, c container) error {
 
 // referenceText formats valueFrom of a variable.
 func referenceText(source map[string]any) string {
-	for _, field := range sortedKeys(source) {
-		reference, _ := source[field].(map[string]any)
+	for _, field := range slices.Sorted(maps.Keys(source)) {
+		reference := nested.Map(source, field)
 		switch field {
 		case "configMapKeyRef":
 			return fmt.Sprintf("configmap %v, key %v", reference["name"], reference["key"])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/generate"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -112,19 +113,12 @@ func containersOf(obj *unstructured.Object) ([]container, error) {
 	if err != nil {
 		return nil, err
 	}
-	var spec any = obj.Object
-	for _, field := range path {
-		content, _ := spec.(map[string]any)
-		spec = content[field]
-	}
-	content, _ := spec.(map[string]any)
+	spec := nested.Map(obj.Object, path...)
 	var all []container
 	for _, field := range []string{"containers", "initContainers"} {
-		list, _ := content[field].([]any)
-		for _, item := range list {
-			if c, isObject := item.(map[string]any); isObject {
-				name, _ := c["name"].(string)
-				all = append(all, container{content: c, name: name})
+		for _, item := range nested.List(spec, field) {
+			if content := nested.Map(item); content != nil {
+				all = append(all, container{content: content, name: nested.String(content, "name")})
 			}
 		}
 	}
@@ -179,7 +173,7 @@ func setResources(obj *unstructured.Object, pattern string, changes map[string]m
 			continue
 		}
 		found = true
-		requirements, _ := c.content["resources"].(map[string]any)
+		requirements := nested.Map(c.content, "resources")
 		if requirements == nil {
 			requirements = map[string]any{}
 		}
@@ -187,7 +181,7 @@ func setResources(obj *unstructured.Object, pattern string, changes map[string]m
 			if len(quantities) == 0 {
 				continue
 			}
-			current, _ := requirements[field].(map[string]any)
+			current := nested.Map(requirements, field)
 			if current == nil {
 				current = map[string]any{}
 			}

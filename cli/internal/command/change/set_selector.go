@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -136,8 +137,9 @@ func (o *subjectOptions) add(t *target, obj *unstructured.Object, namespace stri
 
 func containsSubject(subjects []any, subject any) bool {
 	identity := func(subject any) [4]any {
-		fields, _ := subject.(map[string]any)
-		return [4]any{fields["kind"], fields["apiGroup"], fields["namespace"], fields["name"]}
+		return [4]any{
+			nested.Value(subject, "kind"), nested.Value(subject, "apiGroup"), nested.Value(subject, "namespace"), nested.Value(subject, "name"),
+		}
 	}
 	return slices.ContainsFunc(subjects, func(other any) bool { return identity(other) == identity(subject) })
 }

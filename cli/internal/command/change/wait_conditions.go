@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/jsonpathflag"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/jsonpath"
@@ -117,7 +118,10 @@ func splitJSONPath(text string) (expression, value string, hasValue bool, err er
 	if len(parts) > 2 {
 		return "", "", false, errors.New("jsonpath wait format must be --for=jsonpath='{.status.readyReplicas}'=3 or --for=jsonpath='{.status.readyReplicas}'")
 	}
-	if expression, err = relaxedJSONPath(parts[0]); err != nil || len(parts) == 1 {
+	if parts[0] == "" {
+		return "", "", false, errors.New("jsonpath expression cannot be empty")
+	}
+	if expression, err = jsonpathflag.Relaxed(parts[0]); err != nil || len(parts) == 1 {
 		return expression, "", false, err
 	}
 	value = strings.Trim(parts[1], `'"`)
@@ -125,20 +129,4 @@ func splitJSONPath(text string) (expression, value string, hasValue bool, err er
 		return "", "", false, errors.New("jsonpath wait has to have a value after equal sign, like --for=jsonpath='{.status.readyReplicas}'=3")
 	}
 	return expression, value, true, nil
-}
-
-// relaxedJSONPath completes an expression as kubectl does: x.y, .x.y and {x.y} mean {.x.y}.
-func relaxedJSONPath(text string) (string, error) {
-	if text == "" {
-		return "", errors.New("jsonpath expression cannot be empty")
-	}
-	inner := text
-	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
-		inner = text[1 : len(text)-1]
-	}
-	inner = strings.TrimPrefix(inner, ".")
-	if inner == "" || strings.ContainsAny(inner, "{}") {
-		return "", fmt.Errorf("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
-	}
-	return "{." + inner + "}", nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/anykind/anykind/unstructured"
@@ -246,7 +247,7 @@ func (v *configView) secret(fields map[string]any, name string, secret kubeconfi
 
 // inline replaces a file name by the file's content if flatten is set.
 func (v *configView) inline(fields map[string]any, name string) error {
-	path, _ := fields[name].(string)
+	path := nested.String(fields, name)
 	if !v.flatten || path == "" {
 		return nil
 	}

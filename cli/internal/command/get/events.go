@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -108,7 +109,7 @@ func (c *eventsCommand) selector(ctx context.Context) (string, error) {
 
 func (c *eventsCommand) selects(event *unstructured.Object) bool {
 	return len(c.types) == 0 || slices.ContainsFunc(c.types, func(eventType string) bool {
-		return strings.EqualFold(eventType, field(event, "type"))
+		return strings.EqualFold(eventType, nested.String(event.Object, "type"))
 	})
 }
 
@@ -220,19 +221,14 @@ func (c *eventsCommand) header() []string {
 
 func (c *eventsCommand) row(event *unstructured.Object) []string {
 	row := []string{
-		interval(event, time.Now()), field(event, "type"), field(event, "reason"),
-		field(event, "involvedObject", "kind") + "/" + field(event, "involvedObject", "name"),
-		strings.TrimSpace(field(event, "message")),
+		interval(event, time.Now()), nested.String(event.Object, "type"), nested.String(event.Object, "reason"),
+		nested.String(event.Object, "involvedObject", "kind") + "/" + nested.String(event.Object, "involvedObject", "name"),
+		strings.TrimSpace(nested.String(event.Object, "message")),
 	}
 	if c.allNamespaces {
 		row = slices.Insert(row, 0, event.GetNamespace())
 	}
 	return row
-}
-
-func field(obj *unstructured.Object, path ...string) string {
-	value, _, _ := unstructured.Get[string](obj, path...) // a field of a different type is shown as empty
-	return value
 }
 
 func sortEvents(events []*unstructured.Object) {
@@ -250,7 +246,7 @@ func lastTime(event *unstructured.Object) time.Time {
 }
 
 func timeAt(event *unstructured.Object, path ...string) (time.Time, bool) {
-	at, err := time.Parse(time.RFC3339, field(event, path...))
+	at, err := time.Parse(time.RFC3339, nested.String(event.Object, path...))
 	return at, err == nil
 }
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -90,10 +91,8 @@ func (f *podFilter) isSkipped(pod *unstructured.Object) bool {
 
 // usesEmptyDir reports whether a pod has an emptyDir volume, whose data is deleted with the pod.
 func usesEmptyDir(pod *unstructured.Object) bool {
-	volumes, _, _ := unstructured.Get[[]any](pod, "spec", "volumes")
-	return slices.ContainsFunc(volumes, func(volume any) bool {
-		fields, _ := volume.(map[string]any)
-		return fields["emptyDir"] != nil
+	return slices.ContainsFunc(nested.List(pod.Object, "spec", "volumes"), func(volume any) bool {
+		return nested.Value(volume, "emptyDir") != nil
 	})
 }
 

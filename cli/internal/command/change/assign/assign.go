@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -118,8 +119,7 @@ func (a *Assignment) checkElements(obj *unstructured.Object) error {
 func elementNames(list []any) string {
 	var names []string
 	for _, item := range list {
-		element, _ := item.(map[string]any)
-		if name, isText := element["name"].(string); isText {
+		if name := nested.String(item, "name"); name != "" {
 			names = append(names, name)
 		}
 	}
