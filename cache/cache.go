@@ -60,9 +60,10 @@ type Options[T any] struct {
 	// also called with the final state of a deleted object, but not if that is unknown: the stored object is delivered then.
 	// Lazy.Without drops a field of a lazy object.
 	Transform func(*T) *T
-	// Codec packs the objects, to save memory; nil keeps them as they are. Package cache/packed has one: an object takes a
-	// fraction of its JSON then, and a read some microseconds. Reads may return equal objects instead of the same one.
-	Codec Codec[T]
+	// Pack returns the packed form of an object, to save memory, or nil to store the object as it is. With package cache/packed an
+	// object takes a fraction of its JSON and a read some microseconds. Reads may return equal objects instead of the same object.
+	// Run's goroutine calls Pack.
+	Pack func(obj *T) Packed[T]
 	// ResyncPeriod is the interval at which every object is delivered to each consumer again; 0 means never.
 	ResyncPeriod time.Duration
 	// OnInterruption is called with every break in the stream; see dynamic.FollowOptions.
@@ -75,12 +76,12 @@ type Options[T any] struct {
 	// environment enables it in every cache of the process.
 	//
 	// Under go test a cache without it compares hashes of a sample: the first 64 objects stored and then one in 64. The variable
-	// with the value false, DisableInterning or a Codec turns that off.
+	// with the value false, DisableInterning or Pack turns that off.
 	DetectMutations bool
 }
 
 // interns reports whether full objects share equal parts. Packed objects share nothing.
-func (o *Options[T]) interns() bool { return o.Codec == nil && !o.DisableInterning }
+func (o *Options[T]) interns() bool { return o.Pack == nil && !o.DisableInterning }
 
 // Cache is a local copy of a source's objects. It is safe for concurrent use.
 type Cache[T any] struct {
@@ -88,7 +89,6 @@ type Cache[T any] struct {
 	opts      Options[T]
 	metaOf    func(*T) metaObject
 	callback  callback             // used by Run's goroutine alone
-	packer    Packer[T]            // used by Run's goroutine alone; nil for none
 	interner  *interner            // used by Run's goroutine alone; nil but for full objects with a Transform
 	mutations *mutationDetector[T] // nil if disabled
 
@@ -125,9 +125,6 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 		source: source, opts: *cmp.Or(opts, &Options[T]{}), metaOf: func(obj *T) metaObject { return P(obj) },
 		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
 		streams: map[string]*streamState{}, waiters: newWaiters(), stopped: make(chan struct{}),
-	}
-	if c.opts.Codec != nil {
-		c.packer = c.opts.Codec.NewPacker()
 	}
 	if _, isFull := any((*T)(nil)).(*unstructured.Unstructured); isFull && c.opts.Transform != nil && c.opts.interns() {
 		c.interner = newInterner()

@@ -81,7 +81,7 @@ func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
 	switch {
 	case isEnabled || opts.DetectMutations:
 		return d
-	case isDisabled || opts.DisableInterning || opts.Codec != nil || !isTest():
+	case isDisabled || opts.DisableInterning || opts.Pack != nil || !isTest():
 		return nil
 	default:
 		d.isSampling = true

@@ -36,11 +36,11 @@ func (h healthText) String() string { return fmt.Sprint(h()) }
 
 // newTestCache runs a cache without a Transform, so that full objects share equal maps and slices.
 func newTestCache[T any, P cache.Object[T]](
-	ctx context.Context, t *testing.T, busy *sync.WaitGroup, source cache.Source[T], codec cache.Codec[T], whole func(*T) (*object, error),
+	ctx context.Context, t *testing.T, busy *sync.WaitGroup, source cache.Source[T], pack func(*T) cache.Packed[T], whole func(*T) (*object, error),
 ) *testCache {
 	t.Helper()
 	all := &stateTracker[T]{}
-	c := cache.New[T, P](source, &cache.Options[T]{Codec: codec, Indexes: map[string]func(*T) []string{"none": all.note}})
+	c := cache.New[T, P](source, &cache.Options[T]{Pack: pack, Indexes: map[string]func(*T) []string{"none": all.note}})
 	busy.Go(func() { assertUnchanged(t, c.Run(ctx)) })
 	require.NoError(t, c.WaitForSync(ctx))
 	w := newCheckedConsumer(t)

@@ -32,7 +32,7 @@ func (configMaps) Follow(ctx context.Context, _ *dynamic.FollowOptions) iter.Seq
 func ExampleNew() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c := cache.New(configMaps{}, &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()})
+	c := cache.New(configMaps{}, &cache.Options[unstructured.Lazy]{Pack: packed.New[unstructured.Lazy]()})
 	go func() { _ = c.Run(ctx) }()
 	if err := c.WaitForSync(ctx); err != nil {
 		fmt.Println(err)

@@ -10,9 +10,9 @@ import (
 )
 
 // benchmarkObjects returns packed objects of about 4 kB of JSON, more of them than are kept unpacked.
-func benchmarkObjects(b *testing.B) (lazy []*unstructured.Lazy, all []cache.Packed[unstructured.Lazy], packer cache.Packer[unstructured.Lazy]) {
+func benchmarkObjects(b *testing.B) (lazy []*unstructured.Lazy, all []cache.Packed[unstructured.Lazy], packer func(*unstructured.Lazy) cache.Packed[unstructured.Lazy]) {
 	b.Helper()
-	packer = packed.New[unstructured.Lazy]().NewPacker()
+	packer = packed.New[unstructured.Lazy]()
 	for i := range 1000 {
 		obj, err := unstructured.DecodeLazy(widget(i%20, i))
 		require.NoError(b, err)
@@ -25,7 +25,7 @@ func benchmarkObjects(b *testing.B) (lazy []*unstructured.Lazy, all []cache.Pack
 func BenchmarkPacker_Pack(b *testing.B) {
 	lazy, _, packer := benchmarkObjects(b)
 	for i := 0; b.Loop(); i++ {
-		packer.Pack(lazy[i%len(lazy)])
+		packer(lazy[i%len(lazy)])
 	}
 }
 

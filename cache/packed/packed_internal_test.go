@@ -26,10 +26,7 @@ func packAll(t testing.TB, p *packer[unstructured.Lazy], texts ...string) (all [
 	return all
 }
 
-func newPacker() *packer[unstructured.Lazy] {
-	p, _ := New[unstructured.Lazy]().NewPacker().(*packer[unstructured.Lazy])
-	return p
-}
+func newLazyPacker() *packer[unstructured.Lazy] { return newPacker[unstructured.Lazy]() }
 
 // similar returns objects of about 3 kB that differ by their names and UIDs alone.
 func similar(kind string, count int) (texts []string) {
@@ -40,7 +37,7 @@ func similar(kind string, count int) (texts []string) {
 }
 
 func TestPacker_PacksSimilarObjectsSmall(t *testing.T) {
-	all := packAll(t, newPacker(), similar("Widget", 200)...)
+	all := packAll(t, newLazyPacker(), similar("Widget", 200)...)
 	for i, o := range all {
 		if i < minObjects {
 			assert.True(t, o == nil, "object %d", i)
@@ -51,7 +48,7 @@ func TestPacker_PacksSimilarObjectsSmall(t *testing.T) {
 }
 
 func TestPacker_KeepsObjectsOfSmallCaches(t *testing.T) {
-	p := newPacker()
+	p := newLazyPacker()
 	for range 100 { // versions of the same objects
 		for i, o := range packAll(t, p, similar("Widget", minObjects-1)...) {
 			require.True(t, o == nil, "object %d", i)
@@ -62,13 +59,13 @@ func TestPacker_KeepsObjectsOfSmallCaches(t *testing.T) {
 	for i := range 100 {
 		small = append(small, fmt.Sprintf(`{"kind":"Lease","apiVersion":"v1","metadata":{"name":"name-%d","uid":"uid-%d"}}`, i, i))
 	}
-	for i, o := range packAll(t, newPacker(), small...) {
+	for i, o := range packAll(t, newLazyPacker(), small...) {
 		require.True(t, o == nil, "object %d takes less than a dictionary", i)
 	}
 }
 
 func TestPacker_KeepsRandomData(t *testing.T) {
-	p := newPacker()
+	p := newLazyPacker()
 	for i, o := range packAll(t, p, secrets(t, minObjects+maxMisses, 6<<10)...) {
 		assert.True(t, o == nil, "object %d", i)
 	}
@@ -76,7 +73,7 @@ func TestPacker_KeepsRandomData(t *testing.T) {
 	all := packAll(t, p, similar("Widget", maxMisses+2*minObjects+1)...)
 	assert.True(t, all[maxMisses+minObjects/2] == nil)
 	assert.True(t, all[len(all)-1] != nil, "no dictionary for other objects later")
-	full, _ := New[unstructured.Object]().NewPacker().(*packer[unstructured.Object])
+	full := newPacker[unstructured.Object]()
 	for _, text := range secrets(t, 100, 6<<10) {
 		obj, err := unstructured.Decode([]byte(text))
 		require.NoError(t, err)
@@ -103,7 +100,7 @@ func secrets(t testing.TB, count, size int) (texts []string) {
 
 // TestPacker_DictionariesAreBounded packs objects whose shape changes for ever, of which one each stays.
 func TestPacker_DictionariesAreBounded(t *testing.T) {
-	p := newPacker()
+	p := newLazyPacker()
 	var kept []*object[unstructured.Lazy]
 	for range 80 {
 		common := make([]byte, 3000)
@@ -138,7 +135,7 @@ func TestPacker_DictionariesAreBounded(t *testing.T) {
 }
 
 func TestLearner_RenewsAfterDrift(t *testing.T) {
-	p := newPacker()
+	p := newLazyPacker()
 	packAll(t, p, similar("Widget", 200)...)
 	first := p.learner.current
 	require.True(t, first != nil)
@@ -156,7 +153,7 @@ func TestLearner_RenewsAfterDrift(t *testing.T) {
 }
 
 func TestObject_UnpackCorruptData(t *testing.T) {
-	all := packAll(t, newPacker(), similar("Widget", 100)...)
+	all := packAll(t, newLazyPacker(), similar("Widget", 100)...)
 	o := all[len(all)-1-recentObjects]
 	require.True(t, o != nil)
 	for i := range o.data {
@@ -170,7 +167,7 @@ func TestObject_UnpackCorruptData(t *testing.T) {
 }
 
 func FuzzObject_Unpack(f *testing.F) {
-	all := packAll(f, newPacker(), similar("Widget", 100)...)
+	all := packAll(f, newLazyPacker(), similar("Widget", 100)...)
 	for _, o := range all[len(all)-8:] {
 		f.Add(o.data, o.size)
 	}

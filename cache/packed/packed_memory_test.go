@@ -55,7 +55,7 @@ func TestPacker_TakesNoMoreThanLazy(t *testing.T) {
 				return caches
 			}
 			type packedCache struct {
-				packer cache.Packer[unstructured.Lazy]
+				packer func(*unstructured.Lazy) cache.Packed[unstructured.Lazy]
 				kept   []*unstructured.Lazy
 				packed []cache.Packed[unstructured.Lazy]
 			}
@@ -63,9 +63,9 @@ func TestPacker_TakesNoMoreThanLazy(t *testing.T) {
 			small := liveBytes(func() any {
 				var caches []packedCache
 				for _, objects := range all() {
-					c := packedCache{packer: newPacker()}
+					c := packedCache{packer: newLazyPacker().Pack}
 					for _, obj := range objects {
-						if packed := c.packer.Pack(obj); packed != nil {
+						if packed := c.packer(obj); packed != nil {
 							c.packed = append(c.packed, packed)
 						} else {
 							c.kept = append(c.kept, obj)

@@ -28,8 +28,8 @@ type kept[T any] struct{ obj *T }
 
 func (k kept[T]) Unpack() (*T, error) { return k.obj, nil }
 
-func pack[T any](packer cache.Packer[T], obj *T) cache.Packed[T] {
-	if packed := packer.Pack(obj); packed != nil {
+func pack[T any](packer func(*T) cache.Packed[T], obj *T) cache.Packed[T] {
+	if packed := packer(obj); packed != nil {
 		return packed
 	}
 	return kept[T]{obj}
@@ -50,9 +50,9 @@ func widget(shape, i int) []byte {
 }
 
 func TestPacked_EqualsObject(t *testing.T) {
-	lazy := packed.New[unstructured.Lazy]().NewPacker()
-	full := packed.New[unstructured.Object]().NewPacker()
-	typed := packed.New[metav1.PartialObjectMetadata]().NewPacker()
+	lazy := packed.New[unstructured.Lazy]()
+	full := packed.New[unstructured.Object]()
+	typed := packed.New[metav1.PartialObjectMetadata]()
 	type forms struct {
 		json  []byte
 		lazy  cache.Packed[unstructured.Lazy]
@@ -84,7 +84,7 @@ func TestPacked_EqualsObject(t *testing.T) {
 }
 
 func TestPacked_CorpusRoundTrips(t *testing.T) {
-	packer := packed.New[unstructured.Lazy]().NewPacker()
+	packer := packed.New[unstructured.Lazy]()
 	var want []*unstructured.Lazy
 	var all []cache.Packed[unstructured.Lazy]
 	for _, file := range corpus.Objects(t, 1000) {
@@ -102,7 +102,7 @@ func TestPacked_CorpusRoundTrips(t *testing.T) {
 
 // TestPacked_ReadsWhileDictionariesChange packs objects whose shapes change all the time, while others are read.
 func TestPacked_ReadsWhileDictionariesChange(t *testing.T) {
-	packer := packed.New[unstructured.Lazy]().NewPacker()
+	packer := packed.New[unstructured.Lazy]()
 	var mu sync.Mutex
 	var all []cache.Packed[unstructured.Lazy]
 	var names []string
@@ -149,5 +149,5 @@ func TestPacked_ReadsWhileDictionariesChange(t *testing.T) {
 
 func TestPacker_WithoutJSONKeepsObject(t *testing.T) {
 	type broken struct{ C chan int }
-	assert.Nil(t, packed.New[broken]().NewPacker().Pack(&broken{make(chan int)}))
+	assert.Nil(t, packed.New[broken]()(&broken{make(chan int)}))
 }

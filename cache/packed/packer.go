@@ -2,6 +2,7 @@ package packed
 
 import (
 	"bytes"
+	"sync"
 	"sync/atomic"
 
 	"github.com/anykind/anykind/cache"
@@ -18,8 +19,11 @@ const (
 )
 
 type packer[T any] struct {
-	codec   *Codec[T]
-	shared  *shared[T]
+	encode func(*T) ([]byte, error)
+	isJSON bool // the in-memory form is JSON: encode is free
+	shared *shared[T]
+
+	mu      sync.Mutex // guards the fields below
 	learner learner
 	slots   uint32
 }
@@ -27,10 +31,12 @@ type packer[T any] struct {
 // Pack returns nil if packing saves nothing or the object has no JSON form. An incompressible object is packed as plain JSON
 // unless its in-memory form is already JSON (Lazy).
 func (p *packer[T]) Pack(obj *T) cache.Packed[T] {
-	data, err := p.codec.encode(obj)
+	data, err := p.encode(obj)
 	if err != nil || len(data) > maxPacked {
 		return nil
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	dictionary := p.learner.next()
 	if dictionary == nil {
 		dictionary = p.learner.collect(uidOf(obj), data)
@@ -43,7 +49,7 @@ func (p *packer[T]) Pack(obj *T) cache.Packed[T] {
 		}
 		p.learner.observe(data, 0)
 	}
-	if p.codec.isJSON {
+	if p.isJSON {
 		return nil
 	}
 	return p.packed(obj, nil, bytes.Clone(data), len(data))
@@ -100,7 +106,7 @@ const recentObjects = 8
 
 // shared is the common state of a cache's packed objects.
 type shared[T any] struct {
-	decode func([]byte) (*T, error)
+	decode func([]byte) (*T, error) // does not retain the data
 	recent [recentObjects]atomic.Pointer[recentObject[T]]
 }
 

@@ -24,7 +24,7 @@ func newLazy(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
 
 // newPacked returns a cache of packed lazy objects.
 func newPacked(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
-	return cache.New(dynamic.As[unstructured.Lazy](r), &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()})
+	return cache.New(dynamic.As[unstructured.Lazy](r), &cache.Options[unstructured.Lazy]{Pack: packed.New[unstructured.Lazy]()})
 }
 
 // cache fills a cache with full objects.

@@ -1,6 +1,6 @@
 // Package packed compresses the objects of caches: in the heap, an object takes about a tenth of its JSON.
 //
-//	pods := cache.New(dynamic.As[unstructured.Lazy](resource), &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()})
+//	pods := cache.New(dynamic.As[unstructured.Lazy](resource), &cache.Options[unstructured.Lazy]{Pack: packed.New[unstructured.Lazy]()})
 //
 // # Idea
 //
@@ -30,40 +30,31 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Codec is a cache.Codec for objects of type T. Conversion of T to JSON and back must be lossless. It is safe for concurrent use,
-// and for several caches.
-type Codec[T any] struct {
-	encode func(*T) ([]byte, error)
-	decode func([]byte) (*T, error) // does not retain the data
-	isJSON bool                     // the in-memory form is JSON: encode is free
-}
-
 // admitted are the limits of objects that were decoded before they were packed.
 var admitted = unstructured.Limits{Object: -1}
 
-// New returns a codec. *unstructured.Lazy is JSON in memory and costs the least time; *unstructured.Object and structs are
-// encoded and decoded.
-func New[T any]() *Codec[T] {
-	c := &Codec[T]{
-		encode: func(obj *T) ([]byte, error) { return json.Marshal(obj) },
-		decode: func(data []byte) (*T, error) {
+// New returns a function for [cache.Options].Pack. Conversion of T to JSON and back must be lossless. *unstructured.Lazy is JSON
+// in memory and costs the least time; *unstructured.Object and structs are encoded and decoded. Caches with the same function
+// share its dictionaries: they should have objects of the same kind. The function is safe for concurrent use.
+func New[T any]() func(obj *T) cache.Packed[T] { return newPacker[T]().Pack }
+
+func newPacker[T any]() *packer[T] {
+	p := &packer[T]{
+		encode:  func(obj *T) ([]byte, error) { return json.Marshal(obj) },
+		learner: learner{alive: new(atomic.Int32)},
+		shared: &shared[T]{decode: func(data []byte) (*T, error) {
 			obj := new(T)
 			return obj, json.Unmarshal(data, obj)
-		},
+		}},
 	}
-	switch c := any(c).(type) {
-	case *Codec[unstructured.Lazy]:
-		c.encode = func(obj *unstructured.Lazy) ([]byte, error) { return obj.JSON(), nil }
-		c.isJSON = true
-		c.decode = admitted.DecodeLazy
-	case *Codec[unstructured.Object]:
-		c.encode = unstructured.Encode
-		c.decode = admitted.Decode
+	switch p := any(p).(type) {
+	case *packer[unstructured.Lazy]:
+		p.encode = func(obj *unstructured.Lazy) ([]byte, error) { return obj.JSON(), nil }
+		p.isJSON = true
+		p.shared.decode = admitted.DecodeLazy
+	case *packer[unstructured.Object]:
+		p.encode = unstructured.Encode
+		p.shared.decode = admitted.Decode
 	}
-	return c
-}
-
-// NewPacker returns the packer of a cache.
-func (c *Codec[T]) NewPacker() cache.Packer[T] {
-	return &packer[T]{codec: c, shared: &shared[T]{decode: c.decode}, learner: learner{alive: new(atomic.Int32)}}
+	return p
 }

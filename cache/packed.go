@@ -10,19 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Codec creates a [Packer] for each cache; see Options.Codec and package cache/packed. It is safe for concurrent use.
-type Codec[T any] interface {
-	// NewPacker returns the packer of a new cache.
-	NewPacker() Packer[T]
-}
-
-// Packer packs the objects of a cache. Calls are sequential.
-type Packer[T any] interface {
-	// Pack returns the packed form of obj, or nil to store obj as it is.
-	Pack(obj *T) Packed[T]
-}
-
-// Packed is the packed form of an object. It does not reference the object. It is safe for concurrent use.
+// Packed is the packed form of an object, see [Options].Pack. It does not reference the object. It is safe for concurrent use.
 type Packed[T any] interface {
 	// Unpack returns an object equal to the packed object. Readers share the result.
 	Unpack() (*T, error)
@@ -57,8 +45,8 @@ type packedObject[T any] struct {
 func (s stored[T]) exists() bool { return s.object != nil || s.packed != nil }
 
 func (c *Cache[T]) store(obj *T) stored[T] {
-	if c.packer != nil {
-		if packed := c.packer.Pack(obj); packed != nil {
+	if c.opts.Pack != nil {
+		if packed := c.opts.Pack(obj); packed != nil {
 			return stored[T]{packed: &packedObject[T]{packed, packMetadata(c.metaOf(obj))}}
 		}
 	}

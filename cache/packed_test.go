@@ -14,12 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// copyingCodec packs an object into a copy of it, and fails to unpack once it is broken. It keeps objects named "plain".
-type copyingCodec struct{ broken atomic.Bool }
+// copyingPacker packs an object into a copy of it, and fails to unpack once it is broken. It keeps objects named "plain".
+type copyingPacker struct{ broken atomic.Bool }
 
-func (c *copyingCodec) NewPacker() cache.Packer[object] { return c }
-
-func (c *copyingCodec) Pack(obj *object) cache.Packed[object] {
+func (c *copyingPacker) Pack(obj *object) cache.Packed[object] {
 	if obj.GetName() == "plain" {
 		return nil
 	}
@@ -27,14 +25,14 @@ func (c *copyingCodec) Pack(obj *object) cache.Packed[object] {
 }
 
 type packedCopy struct {
-	codec *copyingCodec
-	obj   *object
+	packer *copyingPacker
+	obj    *object
 }
 
 var errBroken = errors.New("broken")
 
 func (p *packedCopy) Unpack() (*object, error) {
-	if p.codec.broken.Load() {
+	if p.packer.broken.Load() {
 		return nil, errBroken
 	}
 	return p.obj.DeepCopy(), nil
@@ -48,9 +46,9 @@ func emitPods(source *script) {
 	source.emit(dynamic.Synced, nil)
 }
 
-func TestCache_CodecReadsEqual(t *testing.T) {
+func TestCache_PackReadsEqual(t *testing.T) {
 	c, source := running(t, &cache.Options[object]{
-		Codec: &copyingCodec{}, Indexes: map[string]func(*object) []string{"app": cache.IndexByLabel[object]("app")},
+		Pack: (&copyingPacker{}).Pack, Indexes: map[string]func(*object) []string{"app": cache.IndexByLabel[object]("app")},
 	})
 	emitPods(source)
 	require.NoError(t, c.WaitForSync(t.Context()))
@@ -73,8 +71,8 @@ func TestCache_CodecReadsEqual(t *testing.T) {
 	assert.Equal(t, []string{"home/db"}, names(indexed))
 }
 
-func TestCache_CodecDeliversChanges(t *testing.T) {
-	c, source := running(t, &cache.Options[object]{Codec: &copyingCodec{}})
+func TestCache_PackDeliversChanges(t *testing.T) {
+	c, source := running(t, &cache.Options[object]{Pack: (&copyingPacker{}).Pack})
 	emitPods(source)
 	var got []string
 	for change := range c.Changes(t.Context()) {
@@ -107,14 +105,14 @@ func TestCache_CodecDeliversChanges(t *testing.T) {
 	}, got[4:])
 }
 
-func TestCache_CodecFailureEndsRun(t *testing.T) {
-	codec := &copyingCodec{}
+func TestCache_PackFailureEndsRun(t *testing.T) {
+	packer := &copyingPacker{}
 	source := newScript()
-	c := cache.New(source, &cache.Options[object]{Codec: codec})
+	c := cache.New(source, &cache.Options[object]{Pack: packer.Pack})
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(t.Context()) }()
 	emitPods(source)
-	codec.broken.Store(true)
+	packer.broken.Store(true)
 	_, found := c.Get("shop", "web")
 	assert.False(t, found)
 	var failed *cache.UnpackError
