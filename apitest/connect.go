@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"sigs.k8s.io/yaml"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) openConn() error {
 // Config returns a configuration with all rights, for [transport.Open] and [dynamic.Connect]. With Options.InMemory its
 // WrapTransport connects to the server. A custom WrapTransport must wrap it.
 func (s *Server) Config() *transport.Config {
-	cfg := &transport.Config{Server: s.URL, Token: transport.NewSecret(adminToken)}
+	cfg := &transport.Config{Server: s.URL, Token: kubeconfig.NewSecret(adminToken)}
 	if s.options.InMemory {
 		client := s.HTTPClient()
 		cfg.WrapTransport = func(http.RoundTripper) http.RoundTripper { return client.Transport }

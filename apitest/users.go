@@ -7,6 +7,7 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // User is a user with a bearer token.
@@ -31,7 +32,7 @@ func (s *Server) accounts() []access.Account {
 // ConfigFor returns a configuration that authenticates with the token of an Options.Users entry or of a service account.
 func (s *Server) ConfigFor(token string) *transport.Config {
 	cfg := s.Config()
-	cfg.Token = transport.NewSecret(token)
+	cfg.Token = kubeconfig.NewSecret(token)
 	return cfg
 }
 

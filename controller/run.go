@@ -157,7 +157,7 @@ func (r *runner) work(parent context.Context, enqueue func(ctx context.Context))
 	r.stop = stop
 	reconcileCtx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), observerKey{}, &r.observer))
 	defer cancel(nil)
-	defer leaderelection.AfterLease(ctx, func(cause error) {
+	defer leaderelection.AfterFunc(ctx, func(cause error) {
 		cancel(cause)
 		r.opts.Logger.Warn("reconciles are canceled: the leader lease is not held", "error", cause)
 	})()

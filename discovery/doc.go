@@ -11,7 +11,7 @@
 //	}
 //
 // [Snapshot.PreferredResources] yields each resource once, filtered. [Client] keeps the latest response as an immutable
-// [Snapshot]: [Client.Refresh] requests a new snapshot, [Client.Run] keeps it current by watching definitions, [Client.WaitFor]
+// [Snapshot]: [Client.Refresh] requests a new snapshot, [Client.Run] keeps it current by watching definitions, [Client.WaitForSnapshot]
 // waits until a resource is served, and [Client.Changes] yields the differences. [Options] share kubectl's cache on disk or
 // start from a saved snapshot. Package restmapper resolves names that users type.
 //

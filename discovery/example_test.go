@@ -73,7 +73,7 @@ func ExampleSnapshot_PreferredResources() {
 	// listed and watched: apps/v1, Resource=deployments
 }
 
-func ExampleClient_WaitFor() {
+func ExampleClient_WaitForSnapshot() {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
@@ -92,7 +92,7 @@ func ExampleClient_WaitFor() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	snapshot, err := discovery.New(conn, nil).WaitFor(ctx, func(snapshot *discovery.Snapshot) bool {
+	snapshot, err := discovery.New(conn, nil).WaitForSnapshot(ctx, func(snapshot *discovery.Snapshot) bool {
 		return slices.ContainsFunc(snapshot.Groups, func(g discovery.Group) bool { return g.Name == "example.com" })
 	})
 	if err != nil {

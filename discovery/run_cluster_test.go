@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -143,7 +144,7 @@ func TestRun_SurvivesRestartsWithRBACRights(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
-	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: transport.NewSecret(request.Status.Token)})
+	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: kubeconfig.NewSecret(request.Status.Token)})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	require.Eventually(t, func() bool { // the server has read the roles

@@ -11,25 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Target is the resource to find in [Client.Search].
-type Target struct {
-	// IsServed reports whether a snapshot contains the target.
+// SearchQuery describes the resource to find in [Client.Search].
+type SearchQuery struct {
+	// IsServed reports whether a snapshot contains the resource.
 	IsServed func(*Snapshot) bool
-	// MayBeInGroup reports whether the target may be in the named group.
+	// MayBeInGroup reports whether the resource may be in the named group.
 	MayBeInGroup func(name string) bool
 }
 
-// Search returns a snapshot with the target, or the latest snapshot if the server does not serve the target now. It refreshes
-// if the latest snapshot lacks the target, or after [Client.Invalidate]. If the refresh fails, it returns the latest snapshot
-// if that has the target. Search waits for late group versions only if the target may be in them. It waits at most a second for
-// an unserved CustomResourceDefinition in a group of the target.
+// Search returns a snapshot with the resource, or the latest snapshot if the server does not serve the resource now. It
+// refreshes if the latest snapshot lacks the resource, or after [Client.Invalidate]. If the refresh fails, it returns the latest
+// snapshot with the resource. Search waits for late group versions only if the resource may be in them. It waits at most a second
+// for an unserved CustomResourceDefinition in a group of the resource.
 //
 // Searches send bursts of at most 300 requests, refilled at 50 a second. Beyond this limit a server without aggregated
 // discovery is not refreshed, because a refresh takes a request for each group version. The result is then some seconds old.
-func (c *Client) Search(ctx context.Context, target *Target) (*Snapshot, error) {
+func (c *Client) Search(ctx context.Context, query *SearchQuery) (*Snapshot, error) {
 	called := time.Now()
 	known := c.latestOrCached()
-	isKnown := known != nil && (c.conn == nil || target.IsServed(known))
+	isKnown := known != nil && (c.conn == nil || query.IsServed(known))
 	switch {
 	case isKnown && (c.conn == nil || c.Fresh()):
 		return known, nil
@@ -40,16 +40,16 @@ func (c *Client) Search(ctx context.Context, target *Target) (*Snapshot, error) 
 	if err != nil && isKnown && ctx.Err() == nil {
 		return known, nil
 	}
-	if err != nil || target.IsServed(latest) {
+	if err != nil || query.IsServed(latest) {
 		return latest, err
 	}
 	latest, err = c.fetchLate(ctx, latest, func(gv schema.GroupVersion) bool {
-		return target.MayBeInGroup(gv.Group) && !c.hasTimedOut(gv)
+		return query.MayBeInGroup(gv.Group) && !c.hasTimedOut(gv)
 	})
-	if err != nil || target.IsServed(latest) {
+	if err != nil || query.IsServed(latest) {
 		return latest, err
 	}
-	return c.awaitDefinitions(ctx, called, target, latest)
+	return c.awaitDefinitions(ctx, called, query, latest)
 }
 
 func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapshot, error) {
@@ -73,7 +73,7 @@ const (
 )
 
 // A CustomResourceDefinition is Established some milliseconds before discovery serves its resource. With several API servers
-// the delay is longer. A search therefore repeats while an unserved definition may be its target.
+// the delay is longer. A search therefore repeats while an unserved definition may be its resource.
 const (
 	// newDefinitionWait bounds the wait for a definition after the client first saw it.
 	newDefinitionWait = time.Second
@@ -86,15 +86,15 @@ const (
 
 var searchBackoff = retry.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
 
-func (c *Client) awaitDefinitions(ctx context.Context, called time.Time, target *Target, latest *Snapshot) (*Snapshot, error) {
-	groups, wait := c.definitions.unserved(ctx, c, called, target, latest)
+func (c *Client) awaitDefinitions(ctx context.Context, called time.Time, query *SearchQuery, latest *Snapshot) (*Snapshot, error) {
+	groups, wait := c.definitions.unserved(ctx, c, called, query, latest)
 	deadline := time.Now().Add(wait)
 	for n := 1; wait > 0 && time.Now().Before(deadline); n++ {
 		if err := retry.Sleep(ctx, min(searchBackoff.Delay(n), time.Until(deadline))); err != nil {
 			return nil, c.discoveryError(ctx, err)
 		}
 		var err error
-		if latest, err = c.refreshGroups(ctx, latest, groups); err != nil || target.IsServed(latest) {
+		if latest, err = c.refreshGroups(ctx, latest, groups); err != nil || query.IsServed(latest) {
 			return latest, err
 		}
 	}
@@ -129,11 +129,11 @@ type definitionList struct {
 	unservedSince map[schema.GroupResource]time.Time
 }
 
-// unserved returns the target's possible groups with unserved definitions, and the time to wait for these definitions. The
+// unserved returns the query's possible groups with unserved definitions, and the time to wait for these definitions. The
 // definitions are listed after called. If the list fails, the wait is 0, or oldDefinitionWait if the user may not list
 // definitions.
 func (d *definitionList) unserved(
-	ctx context.Context, c *Client, called time.Time, target *Target, latest *Snapshot,
+	ctx context.Context, c *Client, called time.Time, query *SearchQuery, latest *Snapshot,
 ) (groups []string, wait time.Duration) {
 	served := map[schema.GroupResource]bool{}
 	for resource := range latest.Resources() {
@@ -169,7 +169,7 @@ func (d *definitionList) unserved(
 			since = time.Now()
 		}
 		unservedSince[resource] = since
-		if !target.MayBeInGroup(resource.Group) {
+		if !query.MayBeInGroup(resource.Group) {
 			continue
 		}
 		wait = max(wait, oldDefinitionWait)

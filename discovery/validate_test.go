@@ -214,9 +214,9 @@ func hanging() http.HandlerFunc {
 	}
 }
 
-func target(group, resource string) *Target {
+func target(group, resource string) *SearchQuery {
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
-	return &Target{
+	return &SearchQuery{
 		IsServed:     func(s *Snapshot) bool { return s.resourcesByGVR()[gvr] != nil },
 		MayBeInGroup: func(name string) bool { return name == group },
 	}

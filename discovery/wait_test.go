@@ -44,7 +44,7 @@ func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
 				} else {
 					server.replace("/apis", answerAggregated("late/v1 things"))
 				}
-				snapshot, err := client.WaitFor(t.Context(), hasGroup("late"))
+				snapshot, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
 				require.NoError(t, err)
 				assert.Same(t, client.Latest(), snapshot)
 				assert.True(t, hasGroup("late")(snapshot))
@@ -62,13 +62,13 @@ func TestClient_WaitForChecksLatestSnapshot(t *testing.T) {
 		deleted := &Snapshot{Groups: []Group{{Name: "late"}}}
 		client := New(connectPipes(t, server), &Options{Snapshot: deleted})
 		time.AfterFunc(time.Minute, func() { server.replace("/apis", answerAggregated("late/v1 things")) })
-		snapshot, err := client.WaitFor(t.Context(), hasGroup("late"))
+		snapshot, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
 		require.NoError(t, err)
 		assert.NotSame(t, deleted, snapshot)
 		assert.GreaterOrEqual(t, time.Since(server.began), time.Minute)
 	})
 	offline := &Snapshot{Groups: []Group{{Name: "late"}}}
-	snapshot, err := NewOffline(offline).WaitFor(t.Context(), hasGroup("late"))
+	snapshot, err := NewOffline(offline).WaitForSnapshot(t.Context(), hasGroup("late"))
 	require.NoError(t, err)
 	assert.Same(t, offline, snapshot)
 }
@@ -82,7 +82,7 @@ func TestClient_WaitForSeesOthersRefresh(t *testing.T) {
 			_, err := client.Refresh(t.Context())
 			assert.NoError(t, err)
 		})
-		_, err := client.WaitFor(t.Context(), hasGroup("late"))
+		_, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
 		require.NoError(t, err)
 		assert.Equal(t, time.Hour, time.Since(server.began))
 	})
@@ -99,7 +99,7 @@ func TestClient_ConcurrentWaitsShareRefreshes(t *testing.T) {
 			var all sync.WaitGroup
 			for range waits {
 				all.Go(func() {
-					_, err := client.WaitFor(ctx, hasGroup("late"))
+					_, err := client.WaitForSnapshot(ctx, hasGroup("late"))
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 				})
 			}
@@ -132,7 +132,7 @@ func TestClient_WaitForErrors(t *testing.T) {
 				client := New(connectPipes(t, server), nil)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				_, err := client.WaitFor(ctx, hasGroup("late"))
+				_, err := client.WaitForSnapshot(ctx, hasGroup("late"))
 				require.ErrorContains(t, err, test.text)
 				if test.check != nil {
 					assert.True(t, test.check(err), err)
@@ -142,6 +142,6 @@ func TestClient_WaitForErrors(t *testing.T) {
 			})
 		})
 	}
-	_, err := NewOffline(&Snapshot{}).WaitFor(t.Context(), hasGroup("late"))
+	_, err := NewOffline(&Snapshot{}).WaitForSnapshot(t.Context(), hasGroup("late"))
 	assert.ErrorIs(t, err, errOffline)
 }

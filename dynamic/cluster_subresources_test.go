@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -370,7 +371,7 @@ func forbiddenUser(t *testing.T, token *dynamic.Token) error {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
-	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: transport.NewSecret(token.Token)})
+	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: kubeconfig.NewSecret(token.Token)})
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Do(t.Context(), &transport.Request{Path: "/api/v1/nodes"})

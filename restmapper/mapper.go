@@ -83,7 +83,7 @@ func find[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, qu
 }
 
 func search[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (found T, err error) {
-	snapshot, searchErr := m.discovery.Search(ctx, &discovery.Target{
+	snapshot, searchErr := m.discovery.Search(ctx, &discovery.SearchQuery{
 		IsServed: func(snapshot *discovery.Snapshot) bool {
 			_, err := lookup(m.index(snapshot), q)
 			return !errors.Is(err, errNoMatch)

@@ -13,7 +13,7 @@ import (
 // [Mapper.Resource], and may belong to CustomResourceDefinitions still to be created.
 //
 // ctx is the time-out: its error wraps the first missing name's [*NoMatchError] with suggestions or [*UnavailableError]. An
-// [*AmbiguousError] ends the wait at once. [discovery.Client.WaitFor] documents the remaining errors and the refresh interval.
+// [*AmbiguousError] ends the wait at once. [discovery.Client.WaitForSnapshot] documents the remaining errors and the refresh interval.
 func (m *Mapper) WaitForResources(ctx context.Context, names ...string) ([]*discovery.Resource, error) {
 	return waitFor(ctx, m, names, parseName)
 }
@@ -27,7 +27,7 @@ func waitFor[T any](ctx context.Context, m *Mapper, names []T, parse func(T) que
 	found := make([]*discovery.Resource, len(names))
 	var missing query // was not found last
 	var lookupErr error
-	_, err := m.discovery.WaitFor(ctx, func(snapshot *discovery.Snapshot) bool {
+	_, err := m.discovery.WaitForSnapshot(ctx, func(snapshot *discovery.Snapshot) bool {
 		x := m.index(snapshot)
 		for i, name := range names {
 			missing = parse(name)

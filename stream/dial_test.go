@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,7 +59,7 @@ func TestExec_SurvivesBrokenProxy(t *testing.T) {
 				}
 			}()
 			defer func() { _ = listener.Close(); <-done }()
-			conn, err := transport.Open(&transport.Config{Server: "https://server.test", ProxyURL: transport.NewSecret("http://" + listener.Addr().String())})
+			conn, err := transport.Open(&transport.Config{Server: "https://server.test", ProxyURL: kubeconfig.NewSecret("http://" + listener.Addr().String())})
 			require.NoError(t, err)
 			defer conn.Close()
 			err = stream.Exec(t.Context(), pods{conn}, "web-0", &stream.ExecOptions{Command: ls})

@@ -49,9 +49,9 @@ type OIDC struct {
 	Issuer string
 	// ClientID and ClientSecret are the client of the log-in; a public client has no secret.
 	ClientID     string
-	ClientSecret Secret
+	ClientSecret kubeconfig.Secret
 	// IDToken may be missing or expired if there is a RefreshToken. RefreshToken may be missing until IDToken expires.
-	IDToken, RefreshToken Secret
+	IDToken, RefreshToken kubeconfig.Secret
 	// CAFile and CAData hold the PEM certificates of the issuer's authority. If both are empty, the system's roots are used.
 	CAFile string
 	CAData []byte

@@ -166,7 +166,7 @@ func TestConn_CheckOfCredentialObservesEveryContext(t *testing.T) {
 					}
 					return answer(req, http.StatusUnauthorized, unauthorizedStatus, "Content-Type", "application/json"), nil
 				})
-				cfg := &transport.Config{Server: "http://server", Token: transport.NewSecret("t")}
+				cfg := &transport.Config{Server: "http://server", Token: kubeconfig.NewSecret("t")}
 				cfg.WrapTransport = func(http.RoundTripper) http.RoundTripper { return hanging }
 				conn, err := transport.Open(cfg)
 				require.NoError(t, err)

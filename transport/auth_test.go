@@ -18,7 +18,7 @@ func TestExecPlugin_PrintsWithoutSecrets(t *testing.T) {
 	plugin := ExecPlugin{
 		Exec: kubeconfig.Exec{
 			APIVersion: kubeconfig.ExecV1, Command: "aws", Args: []string{credentials.Planted},
-			Env: []kubeconfig.EnvVar{{Name: "AWS_PROFILE", Value: NewSecret(credentials.Planted)}},
+			Env: []kubeconfig.EnvVar{{Name: "AWS_PROFILE", Value: kubeconfig.NewSecret(credentials.Planted)}},
 		},
 		ClusterConfig: json.RawMessage(`"` + credentials.Planted + `"`),
 	}
@@ -44,8 +44,8 @@ func TestOpen_RejectsInvalidPlugin(t *testing.T) {
 		"no version":         {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws"}}, "apiVersion"},
 		"an old version":     {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: "client.authentication.k8s.io/v1alpha1"}}, "needs an update"},
 		"an unknown mode":    {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, InteractiveMode: "Sometimes"}}, "Sometimes"},
-		"a nameless env":     {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []kubeconfig.EnvVar{{Value: NewSecret(credentials.Planted)}}}}, "environment variable"},
-		"an env with =":      {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []kubeconfig.EnvVar{{Name: "A=B", Value: NewSecret(credentials.Planted)}}}}, "A=B"},
+		"a nameless env":     {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []kubeconfig.EnvVar{{Value: kubeconfig.NewSecret(credentials.Planted)}}}}, "environment variable"},
+		"an env with =":      {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []kubeconfig.EnvVar{{Name: "A=B", Value: kubeconfig.NewSecret(credentials.Planted)}}}}, "A=B"},
 		"a broken extension": {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1}, ClusterConfig: json.RawMessage(credentials.Planted)}, "no JSON"},
 		"not allowed":        {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1}, Allowlist: []string{"gcloud"}}, `exec plugin "aws"`},
 		"nothing allowed":    {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1}, Allowlist: []string{}}, "ExecPlugin.Allowlist"},
@@ -78,7 +78,7 @@ func TestConfig_ExecConfigIsACopy(t *testing.T) {
 }
 
 func TestOIDC_PrintsWithoutSecrets(t *testing.T) {
-	oidc := OIDC{Issuer: "https://user:" + credentials.Planted + "@id.example/x", ClientID: "kubectl", ClientSecret: NewSecret(credentials.Planted), IDToken: NewSecret(credentials.Planted), RefreshToken: NewSecret(credentials.Planted)}
+	oidc := OIDC{Issuer: "https://user:" + credentials.Planted + "@id.example/x", ClientID: "kubectl", ClientSecret: kubeconfig.NewSecret(credentials.Planted), IDToken: kubeconfig.NewSecret(credentials.Planted), RefreshToken: kubeconfig.NewSecret(credentials.Planted)}
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "oidc", oidc, "pointer", &oidc, "config", Config{OIDC: &oidc})
 	assert.NotContains(t, log.String(), credentials.Planted)
@@ -97,17 +97,17 @@ func TestOpen_RejectsInvalidOIDC(t *testing.T) {
 		oidc OIDC
 		want string
 	}{
-		"no issuer":              {OIDC{ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "idp-issuer-url"},
-		"no client":              {OIDC{Issuer: issuer, RefreshToken: NewSecret(credentials.Planted)}, "client-id"},
-		"plain http":             {OIDC{Issuer: "http://id.example", ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "not https"},
-		"a user in the URL":      {OIDC{Issuer: "https://" + credentials.Planted + "@id.example", ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "leave them out"},
-		"a query":                {OIDC{Issuer: issuer + "?k=" + credentials.Planted, ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "a query"},
-		"no URL":                 {OIDC{Issuer: "id.example", ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "https://host"},
-		"no token":               {OIDC{Issuer: issuer, ClientID: "c", ClientSecret: NewSecret(credentials.Planted)}, "log in"},
-		"an opaque token":        {OIDC{Issuer: issuer, ClientID: "c", IDToken: NewSecret(credentials.Planted)}, "no JWT"},
-		"a token of two lines":   {OIDC{Issuer: issuer, ClientID: "c", IDToken: NewSecret(credentials.IDToken("a", time.Now().Add(time.Hour)) + "\n" + credentials.Planted)}, "control character"},
-		"an authority not there": {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: NewSecret(credentials.Planted), CAFile: "/missing"}, "certificate authority"},
-		"no authority":           {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: NewSecret(credentials.Planted), CAData: []byte(credentials.Planted)}, "no PEM"},
+		"no issuer":              {OIDC{ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "idp-issuer-url"},
+		"no client":              {OIDC{Issuer: issuer, RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "client-id"},
+		"plain http":             {OIDC{Issuer: "http://id.example", ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "not https"},
+		"a user in the URL":      {OIDC{Issuer: "https://" + credentials.Planted + "@id.example", ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "leave them out"},
+		"a query":                {OIDC{Issuer: issuer + "?k=" + credentials.Planted, ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "a query"},
+		"no URL":                 {OIDC{Issuer: "id.example", ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "https://host"},
+		"no token":               {OIDC{Issuer: issuer, ClientID: "c", ClientSecret: kubeconfig.NewSecret(credentials.Planted)}, "log in"},
+		"an opaque token":        {OIDC{Issuer: issuer, ClientID: "c", IDToken: kubeconfig.NewSecret(credentials.Planted)}, "no JWT"},
+		"a token of two lines":   {OIDC{Issuer: issuer, ClientID: "c", IDToken: kubeconfig.NewSecret(credentials.IDToken("a", time.Now().Add(time.Hour)) + "\n" + credentials.Planted)}, "control character"},
+		"an authority not there": {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted), CAFile: "/missing"}, "certificate authority"},
+		"no authority":           {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted), CAData: []byte(credentials.Planted)}, "no PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &tc.oidc})
@@ -116,6 +116,6 @@ func TestOpen_RejectsInvalidOIDC(t *testing.T) {
 			assert.NotContains(t, err.Error(), credentials.Planted)
 		})
 	}
-	_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &OIDC{Issuer: "http://127.0.0.1:5556/dex", ClientID: "c", RefreshToken: NewSecret("r")}})
+	_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &OIDC{Issuer: "http://127.0.0.1:5556/dex", ClientID: "c", RefreshToken: kubeconfig.NewSecret("r")}})
 	require.NoError(t, err, "http on this machine")
 }

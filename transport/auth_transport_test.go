@@ -44,7 +44,7 @@ func peerName(r *http.Request) string {
 func PluginOf(fake *credentials.Plugin) *ExecPlugin {
 	plugin := &ExecPlugin{Exec: kubeconfig.Exec{APIVersion: kubeconfig.ExecV1, Command: fake.Command}}
 	for name, value := range fake.Env {
-		plugin.Env = append(plugin.Env, kubeconfig.EnvVar{Name: name, Value: NewSecret(value)})
+		plugin.Env = append(plugin.Env, kubeconfig.EnvVar{Name: name, Value: kubeconfig.NewSecret(value)})
 	}
 	return plugin
 }
@@ -52,8 +52,8 @@ func PluginOf(fake *credentials.Plugin) *ExecPlugin {
 // oidcOf returns an issuer's user, whose ID token is missing.
 func oidcOf(issuer *credentials.Issuer) *OIDC {
 	return &OIDC{
-		Issuer: issuer.IssuerURL(), ClientID: credentials.ClientID, ClientSecret: NewSecret(credentials.ClientSecret),
-		RefreshToken: NewSecret(credentials.RefreshToken), CAData: issuer.CAData(),
+		Issuer: issuer.IssuerURL(), ClientID: credentials.ClientID, ClientSecret: kubeconfig.NewSecret(credentials.ClientSecret),
+		RefreshToken: kubeconfig.NewSecret(credentials.RefreshToken), CAData: issuer.CAData(),
 	}
 }
 
@@ -100,7 +100,7 @@ func TestConn_DoPresentsCredentialToItsServerOnly(t *testing.T) {
 	other := serveClients(t, answer)
 	certificate, key := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
 	cfg.CertData = certificate
-	cfg.KeyData = NewSecret(string(key))
+	cfg.KeyData = kubeconfig.NewSecret(string(key))
 	cfg.Impersonate.User = "eve"
 	assert.Equal(t, "anneve", bodyOf(t, open(t, cfg), &Request{Path: "/"}))
 	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
@@ -255,7 +255,7 @@ func TestConn_DoRefreshesIDTokenAfter401(t *testing.T) {
 				}
 			})
 			cfg.OIDC = oidcOf(issuer)
-			cfg.OIDC.IDToken = NewSecret(first)
+			cfg.OIDC.IDToken = kubeconfig.NewSecret(first)
 			response, err := open(t, cfg).Do(t.Context(), &Request{Path: "/"})
 			if tc.ok {
 				require.NoError(t, err)
@@ -304,9 +304,9 @@ func TestConn_DoSendsIDTokenWithCertificate(t *testing.T) {
 	})
 	certificate, key := credentials.NewCertificate(t, "ann", expires)
 	cfg.CertData = certificate
-	cfg.KeyData = NewSecret(string(key))
+	cfg.KeyData = kubeconfig.NewSecret(string(key))
 	cfg.OIDC = oidcOf(issuer)
-	cfg.OIDC.IDToken = NewSecret(first)
+	cfg.OIDC.IDToken = kubeconfig.NewSecret(first)
 	conn := open(t, cfg)
 	assert.Equal(t, "ann", bodyOf(t, conn, &Request{Path: "/"}))
 	one, err := conn.authenticator.Credential(t.Context())

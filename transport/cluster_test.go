@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,7 +56,7 @@ func TestOpen_CredentialsOnRealServer(t *testing.T) {
 	tokenFile := sandbox(t, "token")
 	path := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(path, []byte(tokenFile.Token.Reveal()+"\n"), 0o600))
-	tokenFile.Token = transport.Secret{}
+	tokenFile.Token = kubeconfig.Secret{}
 	tokenFile.TokenFile = path
 	impersonating := sandbox(t, "admin")
 	impersonating.Impersonate = transport.Impersonation{User: "jane", Groups: []string{"shop"}}
@@ -80,7 +81,7 @@ func TestOpen_CredentialsOnRealServer(t *testing.T) {
 
 func TestConn_DoStatusErrorsOfRealServer(t *testing.T) {
 	stranger := sandbox(t, "token")
-	stranger.Token = transport.NewSecret("nobody's")
+	stranger.Token = kubeconfig.NewSecret("nobody's")
 	for name, tc := range map[string]struct {
 		cfg  *transport.Config
 		path string

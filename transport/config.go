@@ -30,13 +30,13 @@ type Config struct {
 	// CertFile, CertData, KeyFile and KeyData are the client's PEM certificate and key.
 	CertFile, KeyFile string
 	CertData          []byte
-	KeyData           Secret
+	KeyData           kubeconfig.Secret
 	// Token is sent as a bearer token. TokenFile contains a token and wins over Token; it is read again every minute.
-	Token     Secret
+	Token     kubeconfig.Secret
 	TokenFile string
 	// Username and Password are sent as basic authentication.
 	Username string
-	Password Secret
+	Password kubeconfig.Secret
 	// Exec runs a credential plugin if no credential above is set.
 	Exec *ExecPlugin
 	// OIDC refreshes an ID token of an OpenID Connect provider if no credential above is set.
@@ -46,7 +46,7 @@ type Config struct {
 
 	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY. A user and a password in the URL are sent to
 	// the proxy.
-	ProxyURL Secret
+	ProxyURL kubeconfig.Secret
 	// DisableCompression requests responses without compression. By default, servers compress large responses other than watches
 	// with gzip. This needs less of the network at about the same CPU time, even on loopback: see "Choices that were measured" in
 	// docs/BENCHMARKS.md.
@@ -101,12 +101,6 @@ type RateLimiter interface {
 	// Wait returns nil when the caller may proceed, or an error.
 	Wait(context.Context) error
 }
-
-// Secret is a text hidden from every fmt verb, log/slog handler and encoder; see [kubeconfig.Secret]. Reveal returns it.
-type Secret = kubeconfig.Secret
-
-// NewSecret returns a secret with the text.
-func NewSecret(text string) Secret { return kubeconfig.NewSecret(text) }
 
 // Format implements fmt.Formatter for every verb, without secrets.
 func (c Config) Format(state fmt.State, _ rune) { sanitize.Format(state, c) }

@@ -22,14 +22,14 @@ import (
 // TestConfig_HiddenFromVerbsHandlersEncoders prints configs, and programs' own types that hold one, in every way.
 func TestConfig_HiddenFromVerbsHandlersEncoders(t *testing.T) {
 	const text = "s3cr3t"
-	secret := transport.NewSecret(text)
+	secret := kubeconfig.NewSecret(text)
 	plugin := transport.ExecPlugin{
 		Exec:          kubeconfig.Exec{Command: "login", Args: []string{text}, Env: []kubeconfig.EnvVar{{Name: "PASSWORD", Value: secret}}},
 		ClusterConfig: []byte(`{"key":"` + text + `"}`),
 	}
 	oidc := transport.OIDC{Issuer: "https://issuer", ClientID: "c", ClientSecret: secret, IDToken: secret, RefreshToken: secret}
 	cfg := transport.Config{Server: "https://h", Token: secret, Password: secret, KeyData: secret, Exec: &plugin, OIDC: &oidc}
-	cfg.ProxyURL = transport.NewSecret("http://u:" + text + "@proxy")
+	cfg.ProxyURL = kubeconfig.NewSecret("http://u:" + text + "@proxy")
 	inHidden := cfg
 	inHidden.Exec = &transport.ExecPlugin{Exec: kubeconfig.Exec{Command: "login", Env: plugin.Env}}
 	cluster := kubeconfig.Cluster{Server: "https://h", ProxyURL: cfg.ProxyURL}
@@ -78,20 +78,20 @@ func TestConfig_SecretsNeverPrinted(t *testing.T) {
 		}
 	}
 	credentials := map[string]transport.Config{
-		"token":       {Token: transport.NewSecret(secret)},
-		"token file":  {Token: transport.NewSecret(secret), TokenFile: filepath.Join(t.TempDir(), "missing")},
-		"basic":       {Username: "ann", Password: transport.NewSecret(secret)},
-		"certificate": {CertData: certificate, KeyData: transport.NewSecret(string(key))},
-		"broken key":  {CertData: certificate, KeyData: transport.NewSecret(secret)},
+		"token":       {Token: kubeconfig.NewSecret(secret)},
+		"token file":  {Token: kubeconfig.NewSecret(secret), TokenFile: filepath.Join(t.TempDir(), "missing")},
+		"basic":       {Username: "ann", Password: kubeconfig.NewSecret(secret)},
+		"certificate": {CertData: certificate, KeyData: kubeconfig.NewSecret(string(key))},
+		"broken key":  {CertData: certificate, KeyData: kubeconfig.NewSecret(secret)},
 		"exec": {Exec: &transport.ExecPlugin{
 			Exec: kubeconfig.Exec{
 				APIVersion: kubeconfig.ExecV1, Command: "no-such-login", Args: []string{secret},
-				Env: []kubeconfig.EnvVar{{Name: "PASSWORD", Value: transport.NewSecret(secret)}},
+				Env: []kubeconfig.EnvVar{{Name: "PASSWORD", Value: kubeconfig.NewSecret(secret)}},
 			},
 			ClusterConfig: []byte(`{"key":"` + secret + `"}`),
 		}},
-		"oidc":  {OIDC: &transport.OIDC{Issuer: "https://127.0.0.1:1", ClientID: "c", ClientSecret: transport.NewSecret(secret), IDToken: transport.NewSecret(secret), RefreshToken: transport.NewSecret(secret)}},
-		"proxy": {Token: transport.NewSecret(secret), ProxyURL: transport.NewSecret("http://ann:" + secret + "@127.0.0.1:1")},
+		"oidc":  {OIDC: &transport.OIDC{Issuer: "https://127.0.0.1:1", ClientID: "c", ClientSecret: kubeconfig.NewSecret(secret), IDToken: kubeconfig.NewSecret(secret), RefreshToken: kubeconfig.NewSecret(secret)}},
+		"proxy": {Token: kubeconfig.NewSecret(secret), ProxyURL: kubeconfig.NewSecret("http://ann:" + secret + "@127.0.0.1:1")},
 	}
 	for name, cfg := range credentials {
 		cfg.Server = server.URL
@@ -123,13 +123,13 @@ func TestConfig_HidesPasswordInURL(t *testing.T) {
 		"https://admin:hun?ter2@host:6443", "https://admin:hun#ter2@host", "https://admin:hun/ter2@host", "https://admin:hunter2@host:6443/%zz",
 		"https://admin:7777?hunter2@host", "admin:hunter2@host", "https://admin:hun?t@er2@host", "https://host?token=hunter2", "https://host#hunter2",
 	} {
-		cfg := transport.Config{Server: server, ProxyURL: transport.NewSecret(server)}
+		cfg := transport.Config{Server: server, ProxyURL: kubeconfig.NewSecret(server)}
 		var shown bytes.Buffer
 		_, err := transport.Open(&cfg)
 		require.Error(t, err)
-		_, issuer := transport.Open(&transport.Config{Server: "https://host", OIDC: &transport.OIDC{Issuer: server, ClientID: "c", RefreshToken: transport.NewSecret("r")}})
+		_, issuer := transport.Open(&transport.Config{Server: "https://host", OIDC: &transport.OIDC{Issuer: server, ClientID: "c", RefreshToken: kubeconfig.NewSecret("r")}})
 		require.Error(t, issuer)
-		_, proxy := transport.Open(&transport.Config{Server: "https://host", ProxyURL: transport.NewSecret(server)})
+		_, proxy := transport.Open(&transport.Config{Server: "https://host", ProxyURL: kubeconfig.NewSecret(server)})
 		_, _ = fmt.Fprintln(&shown, err, issuer, proxy, cfg, &cfg)
 		slog.New(slog.NewJSONHandler(&shown, nil)).Info("opening", "config", cfg)
 		for _, secret := range []string{"hun", "ter2", "7777", "er2"} {
@@ -139,7 +139,7 @@ func TestConfig_HidesPasswordInURL(t *testing.T) {
 }
 
 func TestConfig_PrintsWithoutSecrets(t *testing.T) {
-	cfg := transport.Config{Server: "https://c", Token: transport.NewSecret("s3cret"), Password: transport.NewSecret("s3cret"), Username: "u", KeyData: transport.NewSecret("s3cret"), CertData: []byte("x")}
+	cfg := transport.Config{Server: "https://c", Token: kubeconfig.NewSecret("s3cret"), Password: kubeconfig.NewSecret("s3cret"), Username: "u", KeyData: kubeconfig.NewSecret("s3cret"), CertData: []byte("x")}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		for _, value := range []any{cfg, &cfg} {
 			text := fmt.Sprintf(format, value)

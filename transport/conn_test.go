@@ -17,6 +17,7 @@ import (
 
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -72,10 +73,10 @@ func TestOpen_AuthenticatesOverHTTP2(t *testing.T) {
 		"anonymous":          {transport.Config{CAData: authority}, "HTTP/2.0 nobody "},
 		"CA from a file":     {transport.Config{CAFile: authorityFile}, "HTTP/2.0 nobody "},
 		"any server":         {transport.Config{Insecure: true}, "HTTP/2.0 nobody "},
-		"token":              {transport.Config{CAData: authority, Token: transport.NewSecret("t")}, "HTTP/2.0 nobody Bearer t"},
-		"token file":         {transport.Config{CAData: authority, Token: transport.NewSecret("t"), TokenFile: tokenFile}, "HTTP/2.0 nobody Bearer from-file"},
-		"basic":              {transport.Config{CAData: authority, Username: "u", Password: transport.NewSecret("p")}, "HTTP/2.0 nobody Basic dTpw"},
-		"certificate":        {transport.Config{CAData: authority, CertData: certificate, KeyData: transport.NewSecret(string(key))}, "HTTP/2.0 ann "},
+		"token":              {transport.Config{CAData: authority, Token: kubeconfig.NewSecret("t")}, "HTTP/2.0 nobody Bearer t"},
+		"token file":         {transport.Config{CAData: authority, Token: kubeconfig.NewSecret("t"), TokenFile: tokenFile}, "HTTP/2.0 nobody Bearer from-file"},
+		"basic":              {transport.Config{CAData: authority, Username: "u", Password: kubeconfig.NewSecret("p")}, "HTTP/2.0 nobody Basic dTpw"},
+		"certificate":        {transport.Config{CAData: authority, CertData: certificate, KeyData: kubeconfig.NewSecret(string(key))}, "HTTP/2.0 ann "},
 		"certificate, files": {transport.Config{CAData: authority, CertFile: file("crt", certificate), KeyFile: file("key", key)}, "HTTP/2.0 ann "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,12 +111,12 @@ func TestOpen_RejectsInvalidConfig(t *testing.T) {
 		"missing CA file":           {&transport.Config{Server: at, CAFile: "/missing/ca"}, "/missing/ca"},
 		"CA and insecure":           {&transport.Config{Server: at, CAData: certificate, Insecure: true}, "exclude each other"},
 		"certificate without key":   {&transport.Config{Server: at, CertData: certificate}, "one is missing"},
-		"key of another":            {&transport.Config{Server: at, CertData: certificate, KeyData: transport.NewSecret(string(otherKey))}, "does not match"},
+		"key of another":            {&transport.Config{Server: at, CertData: certificate, KeyData: kubeconfig.NewSecret(string(otherKey))}, "does not match"},
 		"missing key file":          {&transport.Config{Server: at, CertData: certificate, KeyFile: "/missing/key"}, "/missing/key"},
-		"token and user name":       {&transport.Config{Server: at, Token: transport.NewSecret("s3cret"), Username: "ann"}, "exclude each other"},
+		"token and user name":       {&transport.Config{Server: at, Token: kubeconfig.NewSecret("s3cret"), Username: "ann"}, "exclude each other"},
 		"impersonating only groups": {&transport.Config{Server: at, Impersonate: transport.Impersonation{Groups: []string{"g"}}}, "needs a user"},
-		"a proxy without a host":    {&transport.Config{Server: at, ProxyURL: transport.NewSecret("s3cret")}, "http://host:port"},
-		"a proxy of another kind":   {&transport.Config{Server: at, ProxyURL: transport.NewSecret("ftp://s3cret@127.0.0.1")}, `"ftp"`},
+		"a proxy without a host":    {&transport.Config{Server: at, ProxyURL: kubeconfig.NewSecret("s3cret")}, "http://host:port"},
+		"a proxy of another kind":   {&transport.Config{Server: at, ProxyURL: kubeconfig.NewSecret("ftp://s3cret@127.0.0.1")}, `"ftp"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := transport.Open(tc.cfg)
@@ -178,7 +179,7 @@ func TestConn_PresentsCertificateOfUnlistedIssuer(t *testing.T) {
 	require.True(t, server.TLS.ClientCAs.AppendCertsFromPEM(other))
 	server.StartTLS()
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true, CertData: certificate, KeyData: transport.NewSecret(string(key))})
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true, CertData: certificate, KeyData: kubeconfig.NewSecret(string(key))})
 	require.NoError(t, err)
 	defer conn.Close()
 	response, err := conn.Do(t.Context(), &transport.Request{Path: "/"})

@@ -51,7 +51,7 @@ func ExampleConn_Do() {
 
 // ExampleConfig shows that a configuration may be printed: its secrets are not.
 func ExampleConfig() {
-	fmt.Println(transport.Config{Server: "https://10.0.0.1:6443", Token: transport.NewSecret("secret")})
+	fmt.Println(transport.Config{Server: "https://10.0.0.1:6443", Token: kubeconfig.NewSecret("secret")})
 	// Output: [server=https://10.0.0.1:6443 namespace= credential=token]
 }
 

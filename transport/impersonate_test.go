@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -42,7 +43,7 @@ func impersonation(t *testing.T, conn *transport.Conn, header http.Header) strin
 
 func TestConn_ImpersonateReplacesUser(t *testing.T) {
 	server := serveImpersonation(t)
-	config := &transport.Config{Server: server.URL, Token: transport.NewSecret("t")}
+	config := &transport.Config{Server: server.URL, Token: kubeconfig.NewSecret("t")}
 	impersonating := *config
 	impersonating.Impersonate = transport.Impersonation{User: "ann", UID: "7", Groups: []string{"ops"}, Extra: map[string][]string{"acme.com/Team": {"x"}}}
 	for name, connect := range map[string]func() (*transport.Conn, error){
@@ -96,7 +97,7 @@ func TestConn_ImpersonateWrapperDropsContext(t *testing.T) {
 	var headers []http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { headers = append(headers, r.Header) }))
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL, Token: transport.NewSecret("t"), Options: transport.Options{
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Token: kubeconfig.NewSecret("t"), Options: transport.Options{
 		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(req *http.Request) (*http.Response, error) {
 				return next.RoundTrip(req.Clone(context.WithoutCancel(context.Background())))

@@ -112,7 +112,7 @@ func TestLoad_ReadsAllSettings(t *testing.T) {
 	authority := write(t, filepath.Join(filepath.Dir(path), "ca.crt"), "authority")
 	cfg, err = at.load(t.Context(), &LoadOptions{Path: path})
 	require.NoError(t, err)
-	assert.Equal(t, &Config{Server: "https://one", Options: Options{Namespace: "shop"}, Token: NewSecret("s3cret"), CAFile: authority}, cfg)
+	assert.Equal(t, &Config{Server: "https://one", Options: Options{Namespace: "shop"}, Token: kubeconfig.NewSecret("s3cret"), CAFile: authority}, cfg)
 }
 
 func TestLoad_OptionsOverride(t *testing.T) {
@@ -225,7 +225,7 @@ contexts: [{name: one, context: {cluster: one, user: ann}}]`)
 	require.NoError(t, err)
 	assert.Equal(t, &ExecPlugin{ClusterConfig: []byte(`{"audience":"shop"}`), Exec: kubeconfig.Exec{
 		APIVersion: "client.authentication.k8s.io/v1", Command: filepath.Join(filepath.Dir(path), "bin", "login"),
-		Args: []string{"--for", "shop"}, Env: []kubeconfig.EnvVar{{Name: "MODE", Value: NewSecret("quiet")}}, InstallHint: "ask Bob",
+		Args: []string{"--for", "shop"}, Env: []kubeconfig.EnvVar{{Name: "MODE", Value: kubeconfig.NewSecret("quiet")}}, InstallHint: "ask Bob",
 		InteractiveMode: "Never", ProvideClusterInfo: true,
 	}}, cfg.Exec)
 }

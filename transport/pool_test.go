@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport/internal/credential"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -237,7 +238,7 @@ func TestConn_DoReportsExpiredCertificate(t *testing.T) {
 	defer server.Close()
 	expired := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	certificate, key := newCertificate(t, "ann", expired)
-	conn, err := Open(&Config{Server: server.URL, Insecure: true, CertData: []byte(certificate), KeyData: NewSecret(key)})
+	conn, err := Open(&Config{Server: server.URL, Insecure: true, CertData: []byte(certificate), KeyData: kubeconfig.NewSecret(key)})
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Do(t.Context(), &Request{Path: "/"})

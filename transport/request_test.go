@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -209,7 +210,7 @@ func TestConn_DoRedirects(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL, Token: transport.NewSecret("secret")})
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Token: kubeconfig.NewSecret("secret")})
 	require.NoError(t, err)
 	defer conn.Close()
 
@@ -227,7 +228,7 @@ func TestConn_DoRedirects(t *testing.T) {
 func serveWith(t *testing.T, opts transport.Options, handler http.HandlerFunc) *transport.Conn {
 	t.Helper()
 	server := httptest.NewServer(handler)
-	conn, err := transport.Open(&transport.Config{Server: server.URL + "/prefix/", Token: transport.NewSecret("s3cret"), Options: opts})
+	conn, err := transport.Open(&transport.Config{Server: server.URL + "/prefix/", Token: kubeconfig.NewSecret("s3cret"), Options: opts})
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(); server.Close() })
 	return conn

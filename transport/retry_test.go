@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -284,7 +285,7 @@ func TestConfig_ProxyURL(t *testing.T) {
 	defer proxy.Close()
 	address := strings.TrimPrefix(proxy.URL, "http://")
 
-	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: transport.NewSecret("t"), ProxyURL: transport.NewSecret("http://ann:s3cret@" + address)})
+	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: kubeconfig.NewSecret("t"), ProxyURL: kubeconfig.NewSecret("http://ann:s3cret@" + address)})
 	require.NoError(t, err)
 	assert.Equal(t, "HTTP/2.0 nobody Bearer t", got)
 	parsed, err := url.Parse(server)
@@ -292,11 +293,11 @@ func TestConfig_ProxyURL(t *testing.T) {
 	assert.Equal(t, parsed.Host, target)
 	assert.EqualValues(t, 1, connects.Load())
 
-	_, err = ask(t, &transport.Config{Server: server, CAData: authority, ProxyURL: transport.NewSecret("http://eve:s3cret@" + address)})
+	_, err = ask(t, &transport.Config{Server: server, CAData: authority, ProxyURL: kubeconfig.NewSecret("http://eve:s3cret@" + address)})
 	require.ErrorContains(t, err, "Proxy Authentication Required")
 	assert.NotContains(t, err.Error(), "s3cret")
 	proxy.Close()
-	_, err = ask(t, &transport.Config{Server: server, CAData: authority, ProxyURL: transport.NewSecret("http://ann:s3cret@" + address)})
+	_, err = ask(t, &transport.Config{Server: server, CAData: authority, ProxyURL: kubeconfig.NewSecret("http://ann:s3cret@" + address)})
 	require.ErrorContains(t, err, "proxyconnect")
 	assert.NotContains(t, err.Error(), "s3cret")
 }
@@ -353,7 +354,7 @@ func TestConfig_ProxyURLSOCKS5(t *testing.T) {
 		go splice(near, far)
 		splice(far, in)
 	}()
-	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: transport.NewSecret("t"), ProxyURL: transport.NewSecret("socks5://" + listener.Addr().String())})
+	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: kubeconfig.NewSecret("t"), ProxyURL: kubeconfig.NewSecret("socks5://" + listener.Addr().String())})
 	require.NoError(t, err)
 	assert.Equal(t, "HTTP/2.0 nobody Bearer t", got)
 }

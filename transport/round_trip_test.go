@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -33,7 +34,7 @@ func TestConn_RoundTripAuthenticates(t *testing.T) {
 		fmt.Fprintf(w, "%s %s %s", r.Method, r.RequestURI, body)
 	}))
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL + "/prefix", Token: transport.NewSecret("s3cret")})
+	conn, err := transport.Open(&transport.Config{Server: server.URL + "/prefix", Token: kubeconfig.NewSecret("s3cret")})
 	require.NoError(t, err)
 	defer conn.Close()
 	request := asked(t, http.MethodPut, server.URL+"/prefix/a%2Fb?c=d", "sent")
@@ -51,7 +52,7 @@ func TestConn_RoundTripAuthenticates(t *testing.T) {
 func TestConn_RoundTripRejectsOtherHostsAndCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was made") }))
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: "http://127.0.0.1:1", Token: transport.NewSecret("s3cret")})
+	conn, err := transport.Open(&transport.Config{Server: "http://127.0.0.1:1", Token: kubeconfig.NewSecret("s3cret")})
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.RoundTrip(asked(t, http.MethodGet, server.URL+"/x?password=hidden", ""))

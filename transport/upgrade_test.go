@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,7 +75,7 @@ func TestConn_UpgradeSwitchesProtocols(t *testing.T) {
 	defer server.Close()
 	var seen []transport.Attempt
 	conn, err := transport.Open(&transport.Config{
-		Server: server.URL + "/prefix", Insecure: true, Token: transport.NewSecret("s3cret"), Impersonate: transport.Impersonation{User: "bob"},
+		Server: server.URL + "/prefix", Insecure: true, Token: kubeconfig.NewSecret("s3cret"), Impersonate: transport.Impersonation{User: "bob"},
 		Options: transport.Options{OnAttempt: func(_ context.Context, a transport.Attempt) { seen = append(seen, a) }},
 	})
 	require.NoError(t, err)
@@ -107,7 +108,7 @@ func TestConn_UpgradeToOtherProtocol(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true, Token: transport.NewSecret("s3cret")})
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true, Token: kubeconfig.NewSecret("s3cret")})
 	require.NoError(t, err)
 	defer conn.Close()
 	for range 2 {
@@ -287,7 +288,7 @@ func TestConn_UpgradeBoundsHeaders(t *testing.T) {
 			defer func() { _ = listener.Close(); <-done }()
 			for _, cfg := range []*transport.Config{
 				{Server: "http://" + listener.Addr().String()},
-				{Server: "https://server.test", ProxyURL: transport.NewSecret("http://" + listener.Addr().String())},
+				{Server: "https://server.test", ProxyURL: kubeconfig.NewSecret("http://" + listener.Addr().String())},
 			} {
 				conn, err := transport.Open(cfg)
 				require.NoError(t, err)

@@ -200,20 +200,20 @@ func (c *Connection) overrideTLS(cfg *transport.Config) {
 	}
 	if c.ClientKey != "" {
 		cfg.KeyFile = c.ClientKey
-		cfg.KeyData = transport.Secret{}
+		cfg.KeyData = kubeconfig.Secret{}
 	}
 }
 
 func (c *Connection) overrideCredential(cfg *transport.Config) {
 	if c.Token != "" {
-		cfg.Token = transport.NewSecret(c.Token)
+		cfg.Token = kubeconfig.NewSecret(c.Token)
 		cfg.TokenFile = ""
 	}
 	if c.Username != "" {
 		cfg.Username = c.Username
 	}
 	if c.Password != "" {
-		cfg.Password = transport.NewSecret(c.Password)
+		cfg.Password = kubeconfig.NewSecret(c.Password)
 	}
 }
 

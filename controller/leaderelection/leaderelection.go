@@ -67,7 +67,7 @@ type Options struct {
 // writes stores the highest token and rejects lower tokens.
 //
 // controller.Run and controller.Operator.Run with lead's ctx end their reconciles with the Lease, without a grace period; see
-// [AfterLease].
+// [AfterFunc].
 //
 // A candidate retries through restarts of the server. Terminal errors end Run if the server has not answered before, 401 and 403
 // after they have lasted for five seconds: a starting server denies every request. Run needs the verbs get, create and update on
@@ -117,10 +117,10 @@ func orDefault(value *time.Duration, defaultValue time.Duration) {
 // leaseKey is the key of the Lease's context in the ctx of lead.
 type leaseKey struct{}
 
-// AfterLease calls f once, in its own goroutine, when work continuing after the end of ctx must stop: when the Lease of [Run] is
+// AfterFunc calls f once, in its own goroutine, when work continuing after the end of ctx must stop: when the Lease of [Run] is
 // lost or released, or ctx ends with [ErrLeaseLost] as its cause. f receives the cause. stop cancels the call, like
-// context.AfterFunc's stop.
-func AfterLease(ctx context.Context, f func(cause error)) (stop func()) { //nolint:contextcheck // the Lease ends later than ctx
+// the stop of context.AfterFunc.
+func AfterFunc(ctx context.Context, f func(cause error)) (stop func()) { //nolint:contextcheck // the Lease ends later than ctx
 	var once sync.Once
 	stopCtx := context.AfterFunc(ctx, func() {
 		if cause := context.Cause(ctx); errors.Is(cause, ErrLeaseLost) {

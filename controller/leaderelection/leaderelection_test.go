@@ -228,7 +228,7 @@ func TestRun_ReleasesLeaseThatOthersChange(t *testing.T) {
 	})
 }
 
-func TestAfterLease_CalledOnceUntilStopped(t *testing.T) {
+func TestAfterFunc_CalledOnceUntilStopped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stopped, lost bool
 		want          int
@@ -243,7 +243,7 @@ func TestAfterLease_CalledOnceUntilStopped(t *testing.T) {
 				client, server := controllertest.New(t)
 				calls := 0
 				err := leaderelection.Run(t.Context(), controllertest.Leases(t, client), "op", as("one"), func(ctx context.Context, _ int64) error {
-					stop := leaderelection.AfterLease(ctx, func(error) { calls++ })
+					stop := leaderelection.AfterFunc(ctx, func(error) { calls++ })
 					if tc.stopped {
 						stop()
 					}
@@ -261,7 +261,7 @@ func TestAfterLease_CalledOnceUntilStopped(t *testing.T) {
 	}
 }
 
-func TestAfterLease_WithoutElection(t *testing.T) {
+func TestAfterFunc_WithoutElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, tc := range map[string]struct {
 			cause   error
@@ -274,7 +274,7 @@ func TestAfterLease_WithoutElection(t *testing.T) {
 		} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			calls := 0
-			stop := leaderelection.AfterLease(ctx, func(error) { calls++ })
+			stop := leaderelection.AfterFunc(ctx, func(error) { calls++ })
 			if tc.stopped {
 				stop()
 			}

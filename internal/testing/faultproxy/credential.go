@@ -66,7 +66,7 @@ func (p *Proxy) Config() (*transport.Config, error) {
 	return &transport.Config{Server: p.url, Exec: &transport.ExecPlugin{Exec: kubeconfig.Exec{
 		APIVersion: kubeconfig.ExecV1, Command: command, InteractiveMode: kubeconfig.InteractiveNever,
 		// With the race detector a program waits for a second before it exits.
-		Env: []kubeconfig.EnvVar{{Name: tokenFileEnv, Value: transport.NewSecret(p.valid.path)}, {Name: "GORACE", Value: transport.NewSecret("atexit_sleep_ms=0")}},
+		Env: []kubeconfig.EnvVar{{Name: tokenFileEnv, Value: kubeconfig.NewSecret(p.valid.path)}, {Name: "GORACE", Value: kubeconfig.NewSecret("atexit_sleep_ms=0")}},
 	}}}, nil
 }
 
