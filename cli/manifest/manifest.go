@@ -142,7 +142,7 @@ func Decode(source string, in io.Reader) ([]*Object, error) {
 // readStdin decodes in until ctx is done: a read of a terminal cannot be interrupted.
 func readStdin(ctx context.Context, in io.Reader) ([]*Object, error) {
 	if in == nil {
-		return nil, errors.New("there is no standard input")
+		return nil, errors.New("read -: the program has no standard input (name a file)")
 	}
 	type result struct {
 		objects []*Object

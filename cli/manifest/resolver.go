@@ -57,7 +57,7 @@ func (r *Resolver) resolve(ctx context.Context, obj *Object, definition *unstruc
 		}
 		isFirst = false
 	}
-	return nil, errors.New("no resource was found") // ForObjects yields each object or an error
+	return nil, errors.New("resolve the resource: no result") // ForObjects yields each object or an error
 }
 
 // sequence yields a non-nil definition and obj.

@@ -14,6 +14,7 @@ import (
 // sorter sorts elements by the first value of a path, in the order of kubectl's --sort-by. It uses kubectl's algorithm, because
 // the algorithm is not stable.
 type sorter[T any] struct {
+	path     string
 	elements []T
 	keys     []any
 	missing  []bool
@@ -29,7 +30,7 @@ func newSorter[T any](elements []T, path string, object func(T) map[string]any) 
 	if err != nil {
 		return nil, fmt.Errorf("sorting error: %w", err)
 	}
-	s := &sorter[T]{elements: elements, keys: make([]any, len(elements)), missing: make([]bool, len(elements))}
+	s := &sorter[T]{path: path, elements: elements, keys: make([]any, len(elements)), missing: make([]bool, len(elements))}
 	found := len(elements) == 0
 	for i, element := range elements {
 		values, err := template.Values(object(element))
@@ -64,7 +65,7 @@ func (s *sorter[T]) Less(i, j int) bool {
 	}
 	less, err := isLess(s.keys[i], s.keys[j])
 	if err != nil && s.err == nil {
-		s.err = err
+		s.err = fmt.Errorf("sort by %s: %w", s.path, err)
 	}
 	return less
 }
@@ -93,7 +94,7 @@ func isLess(a, b any) (bool, error) {
 			return isLessText(a, b), nil
 		}
 	}
-	return false, fmt.Errorf("sort: cannot compare %T with %T", a, b)
+	return false, fmt.Errorf("cannot compare %v with %v: neither two numbers nor two texts", a, b)
 }
 
 // isLessText compares quantities by value, and texts that are not quantities by bytes.

@@ -83,7 +83,7 @@ func (t *Table) Event(eventType string, row *dynamic.TableRow) error { return t.
 func (t *Table) event(eventType string, row *dynamic.TableRow) error {
 	if t.filter.where != nil {
 		if row.Object == nil {
-			return errors.New("filter a row: it has no object")
+			return errors.New("--where: the row has no object (request the objects of Flags.Include)")
 		}
 		if _, keep, err := t.filter.apply(row.Object.Object); err != nil || !keep {
 			return err

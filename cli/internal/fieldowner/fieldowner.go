@@ -45,7 +45,7 @@ func Owners(obj *unstructured.Object, path []string) ([]Owner, error) {
 		}
 		var set map[string]any
 		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &set); err != nil {
-			return nil, fmt.Errorf("managed fields of %q: %w", entry.Manager, err)
+			return nil, fmt.Errorf("decode the managed fields of %q: %w", entry.Manager, err)
 		}
 		w := &walker{path: path}
 		w.walk(set, obj.Object, "", 0)

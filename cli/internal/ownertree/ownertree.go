@@ -247,7 +247,7 @@ func (f *finder) owner(ctx context.Context, node *Node) *Node {
 	stub.SetKind(ref.Kind)
 	in, err := f.client.ForObject(ctx, stub)
 	if err != nil {
-		f.fail(fmt.Errorf("owner %s/%s of %s/%s: %w", ref.Kind, ref.Name, node.Object.GetKind(), node.Object.GetName(), err))
+		f.fail(fmt.Errorf("get owner %s/%s of %s/%s: %w", ref.Kind, ref.Name, node.Object.GetKind(), node.Object.GetName(), err))
 		return nil
 	}
 	if in.Mapping().Namespaced {
@@ -255,10 +255,10 @@ func (f *finder) owner(ctx context.Context, node *Node) *Node {
 	}
 	obj, err := in.Metadata().Get(ctx, ref.Name, nil)
 	if err == nil && obj.GetUID() != ref.UID {
-		err = errors.New("deleted: another object has its name")
+		err = errors.New("the owner was deleted, and a new object has its name")
 	}
 	if err != nil {
-		f.fail(fmt.Errorf("owner %s/%s of %s/%s: %w", ref.Kind, ref.Name, node.Object.GetKind(), node.Object.GetName(), err))
+		f.fail(fmt.Errorf("get owner %s/%s of %s/%s: %w", ref.Kind, ref.Name, node.Object.GetKind(), node.Object.GetName(), err))
 		return nil
 	}
 	return f.add(in, obj)

@@ -38,7 +38,7 @@ func UseColor(stream io.Writer) bool {
 func Raw(file, out *os.File) (restore func(), err error) {
 	state, err := term.MakeRaw(int(file.Fd())) //nolint:gosec // a file descriptor fits an int
 	if err != nil {
-		return nil, fmt.Errorf("terminal: %w", err)
+		return nil, fmt.Errorf("switch the terminal to raw mode: %w", err)
 	}
 	_ = enableSequences(out)
 	var once sync.Once

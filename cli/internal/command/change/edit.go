@@ -227,7 +227,7 @@ func (e *editSession) read() ([]*edited, error) {
 	for _, doc := range docs {
 		original := e.find(doc.Object)
 		if original == nil {
-			return nil, fmt.Errorf("%s: at least one of apiVersion, kind, namespace and name was changed: %s %q is none of the edited objects", doc.Position(), doc.GetKind(), doc.GetName())
+			return nil, fmt.Errorf("%s: %s %q is not one of the edited objects (apiVersion, kind, namespace and name cannot be changed)", doc.Position(), doc.GetKind(), doc.GetName())
 		}
 		original.after = doc.Object
 		original.patch = newMergePatch(original.before.Object, doc.Object.Object)

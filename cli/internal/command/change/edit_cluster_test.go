@@ -47,7 +47,7 @@ func TestEdit_KeepsFileWithoutValidChange(t *testing.T) {
 	for _, c := range []struct{ name, edit, stored, reason string }{
 		{"YAML", `sed -i 's/^spec:$/spec: [/' "$1"`, "spec: [", "The edited file failed validation: edited file: document 1, line "},
 		{"field", `sed -i 's/replicas: 1/replica: 1/' "$1"`, "replica: 1", `deployments.apps "web" was not valid`},
-		{"name", `sed -i 's/  name: web$/  name: other/' "$1"`, "name: other", "at least one of apiVersion, kind, namespace and name was changed"},
+		{"name", `sed -i 's/  name: web$/  name: other/' "$1"`, "name: other", "is not one of the edited objects (apiVersion, kind, namespace and name cannot be changed)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := newEnv(t)
@@ -84,7 +84,7 @@ func TestEdit_ListChangedByOthers(t *testing.T) {
 	e := newEnv(t)
 	e.apply(t, editedDeployment)
 	t.Setenv("KUBE_EDITOR", script(t, `
-grep -q 'has been changed by others' "$1" && exit 0
+grep -q 'was changed on the server' "$1" && exit 0
 sed -i 's/web:1/web:2/' "$1"
 `+e.kubectl(t)+`set image deploy web web=example.com/web:3 >/dev/null`))
 	r := e.run(t, "", "edit", "deploy/web")

@@ -99,7 +99,7 @@ func (p *mergePatch) send(ctx context.Context, t *target, opts *metav1.PatchOpti
 func (p *mergePatch) checkLists(current *unstructured.Object) error {
 	for _, list := range p.lists {
 		if !reflect.DeepEqual(nested.Value(current.Object, list.path...), list.before) {
-			return fmt.Errorf(".%s has been changed by others since it was read: %w", strings.Join(list.path, "."), errListChanged)
+			return fmt.Errorf(".%s was changed on the server since it was read: %w", strings.Join(list.path, "."), errListChanged)
 		}
 	}
 	return nil

@@ -280,7 +280,7 @@ func setText(field reflect.Value, text string, isRaw bool) error {
 			field.Set(reflect.ValueOf(kubeconfig.NewSecretData(data)))
 		}
 	default:
-		return errors.New("only texts, bools and binary data can be set")
+		return errors.New("config set: the field is a list or an object, only texts, booleans and binary data can be set (edit the file)")
 	}
 	return nil
 }

@@ -237,7 +237,7 @@ func (c *canI) printRules(ctx context.Context) error {
 		Status rulesStatus `json:"status"`
 	}](review)
 	if err != nil {
-		return fmt.Errorf("review of rules: %w", err)
+		return fmt.Errorf("decode the SelfSubjectRulesReview: %w", err)
 	}
 	if answer.Status.Incomplete {
 		c.Errorf("Warning: the list may be incomplete: %s", answer.Status.EvaluationError)

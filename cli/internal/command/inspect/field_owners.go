@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/fieldowner"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -63,9 +63,9 @@ func printOwners(ctx context.Context, cmd *cobra.Command, s *command.State, args
 	}
 	if len(owners) == 0 {
 		if len(path) == 0 {
-			return errors.New("the object has no managed fields")
+			return fmt.Errorf("who %s: metadata.managedFields is empty", print.Name(obj))
 		}
-		return fmt.Errorf("no manager owns %s", args[names])
+		return fmt.Errorf("who %s: no manager owns %s", print.Name(obj), args[names])
 	}
 	return writeOwners(s, owners)
 }

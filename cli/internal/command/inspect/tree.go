@@ -2,7 +2,7 @@ package inspect
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/ownertree"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
@@ -56,7 +57,7 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 	sameNamespace := true
 	_, err = o.Visit(ctx, targets, &o.selection, func(_ context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
 		if obj.GetUID() == "" {
-			return errors.New(obj.GetKind() + "/" + obj.GetName() + " has no UID, so that nothing can be owned by it")
+			return fmt.Errorf("tree %s: the object has no UID, so no object can name it as owner", print.Name(obj))
 		}
 		if len(subjects) > 0 && obj.GetNamespace() != namespace {
 			sameNamespace = false

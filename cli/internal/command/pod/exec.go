@@ -74,7 +74,7 @@ func (o *session) find(ctx context.Context, files *manifest.Reader, args []strin
 		return nil, err
 	}
 	if len(targets) != 1 {
-		return nil, fmt.Errorf("exec takes one object, --filename names %d", len(targets))
+		return nil, fmt.Errorf("exec: --filename has %d objects, exec needs exactly one", len(targets))
 	}
 	return findPodOf(ctx, o.State, targets[0].Resource, targets[0].Name, o.timeout, purpose, compareForStreams)
 }

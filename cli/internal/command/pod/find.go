@@ -99,7 +99,7 @@ func podSelector(obj *unstructured.Object) (string, error) {
 		return "", err
 	}
 	if !ok || len(fields) == 0 {
-		return "", errors.New("it selects no pods: name a pod, or something that has pods")
+		return "", errors.New("it selects no pods (name a pod, or a workload with pods)")
 	}
 	_, hasLabels := fields["matchLabels"]
 	_, hasExpressions := fields["matchExpressions"]

@@ -150,7 +150,7 @@ func (o *proxyOptions) listen(ctx context.Context) (net.Listener, error) {
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("listen on %s: it exists and is not a socket", path)
+			return nil, fmt.Errorf("listen on %s: the file exists and is not a socket (remove it)", path)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, err
