@@ -3,6 +3,7 @@ package apitest
 import (
 	"time"
 
+	"github.com/anykind/anykind/apitest/internal/structural"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -49,3 +50,10 @@ type Options struct {
 	// generated names of objects created over HTTP or by Create, as long as the order of creations is the same.
 	Seed uint64
 }
+
+// RuleCompiler compiles the CEL rules of CustomResourceDefinitions (x-kubernetes-validations) for Options.Rules. Rules of the
+// module apitest/cel implements it with the API server's own code.
+type RuleCompiler = structural.RuleCompiler
+
+// Rules evaluates the CEL rules of one schema.
+type Rules = structural.Rules

@@ -1,6 +1,7 @@
 package access
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -200,4 +202,19 @@ func decodeAll[T any](objects Objects, resource, namespace string) []T {
 		}
 	}
 	return all
+}
+
+// bootstrapRoles are the user-facing ClusterRoles and bindings created by a real API server, as stored by Kubernetes 1.36.
+//
+//go:embed bootstrap.json
+var bootstrapRoles []byte
+
+// Bootstrap returns the initial ClusterRoles and ClusterRoleBindings with RBAC: cluster-admin, admin, edit and view with their
+// aggregated roles, and the roles for discovery by every user.
+func Bootstrap() ([]map[string]any, error) {
+	var objects []map[string]any
+	if err := json.Unmarshal(bootstrapRoles, &objects); err != nil {
+		return nil, fmt.Errorf("read the bootstrap roles: %w", err)
+	}
+	return objects, nil
 }

@@ -106,29 +106,6 @@ func (c *call) getScale() error {
 	return nil
 }
 
-func (c *call) requestToken() error {
-	body, err := c.body()
-	if err != nil {
-		return err
-	}
-	request, err := decodeBody(body)
-	if err != nil {
-		return err
-	}
-	account, found := c.Store.Get(c.key())
-	if !found {
-		return errNotFound(c.groupResource(), c.info.Name)
-	}
-	if err := c.checkBoundObject(account, request); err != nil {
-		return err
-	}
-	answer, err := c.Access.RequestToken(account, request)
-	if err != nil {
-		return err
-	}
-	return c.answer(write.Result{Object: answer, Code: http.StatusCreated})
-}
-
 // transform converts an object or a list to the negotiated form. kind is the type of its watch event, or "". The row of a
 // bookmark always includes metadata, for the annotation k8s.io/initial-events-end.
 func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind watch.EventType) (any, error) {

@@ -101,6 +101,14 @@ func (op *operation) attributes(operation admission.Operation, name string, obj,
 	return attributes
 }
 
+// namespaceForAdmission returns the request's namespace. For a namespace it is the namespace's name.
+func (op *operation) namespaceForAdmission(name string) string {
+	if op.resource.Group == "" && op.resource.Plural == "namespaces" {
+		return name
+	}
+	return op.objectNamespace()
+}
+
 // checkNamespace rejects writes into a missing namespace, and creations in a terminating namespace.
 func (op *operation) checkNamespace(operation admission.Operation, obj *unstructured.Unstructured) error {
 	namespace := op.objectNamespace()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,45 +14,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
-	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
-// managerCache caches the field managers of resources and their subresources.
-type managerCache struct {
-	mu       sync.Mutex
-	managers map[managerKey]cachedManager
-}
-
-type managerKey struct {
-	ruleKey
-	subresource string
-}
-
-type cachedManager struct {
-	resource *kinds.Resource
-	manager  *managedfields.FieldManager
-}
-
-// fieldManager returns the field manager of the request's kind.
+// fieldManager returns the field manager of the request's kind and subresource.
 func (op *operation) fieldManager() (*managedfields.FieldManager, error) {
-	r := op.resource
-	key := managerKey{ruleKey{r.Group, r.Version, r.Plural}, op.subresource}
-	op.managers.mu.Lock()
-	cached, ok := op.managers.managers[key]
-	op.managers.mu.Unlock()
-	if ok && cached.resource == r {
-		return cached.manager, nil
+	kind := op.kindOf(op.resource)
+	kind.mu.Lock()
+	defer kind.mu.Unlock()
+	if manager := kind.managers[op.subresource]; manager != nil {
+		return manager, nil
 	}
 	manager, err := op.newFieldManager()
 	if err != nil {
 		return nil, err
 	}
-	op.managers.mu.Lock()
-	defer op.managers.mu.Unlock()
-	if op.managers.managers == nil {
-		op.managers.managers = map[managerKey]cachedManager{}
-	}
-	op.managers.managers[key] = cachedManager{r, manager}
+	kind.managers[op.subresource] = manager
 	return manager, nil
 }
 

@@ -46,6 +46,74 @@ func (w *Writer) generateName(base string) string {
 	return base + w.random.suffix(generatedSuffix)
 }
 
+// displayName returns the name of an object, or its generateName.
+func displayName(obj *unstructured.Unstructured) string {
+	if name := obj.GetName(); name != "" {
+		return name
+	}
+	return obj.GetGenerateName()
+}
+
+// ensureNamespace sets the object's namespace to the request's, or rejects a different namespace.
+func (op *operation) ensureNamespace(obj *unstructured.Unstructured) error {
+	want := op.objectNamespace()
+	switch got := obj.GetNamespace(); {
+	case got == want:
+	case got == "", want == "":
+		obj.SetNamespace(want)
+	default:
+		return apierrors.NewBadRequest(namespaceMismatch)
+	}
+	return nil
+}
+
+// checkName rejects an object with a name different from the request's.
+func (op *operation) checkName(obj *unstructured.Unstructured) error {
+	name := obj.GetName()
+	if name == "" {
+		return apierrors.NewBadRequest("the name of the object (" + op.req.Name + " based on URL) was undeterminable: name must be provided")
+	}
+	if name != op.req.Name {
+		return apierrors.NewBadRequest("the name of the object (" + name + ") does not match the name on the URL (" + op.req.Name + ")")
+	}
+	return nil
+}
+
+// dedupeOwners removes equal owner references and adds a warning. The warning's text depends on afterAdmission.
+func (op *operation) dedupeOwners(obj *unstructured.Unstructured, afterAdmission bool) {
+	owners := obj.GetOwnerReferences()
+	var unique []metav1.OwnerReference
+	var duplicates []string
+	for _, owner := range owners {
+		if containsOwner(unique, owner) {
+			duplicates = append(duplicates, string(owner.UID))
+		} else {
+			unique = append(unique, owner)
+		}
+	}
+	if len(duplicates) == 0 {
+		return
+	}
+	obj.SetOwnerReferences(unique)
+	text := ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+	if afterAdmission {
+		text = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+	}
+	op.warn(text + strings.Join(duplicates, ", "))
+}
+
+func containsOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) bool {
+	for _, o := range owners {
+		if equalBool(o.Controller, owner.Controller) && equalBool(o.BlockOwnerDeletion, owner.BlockOwnerDeletion) &&
+			o.APIVersion == owner.APIVersion && o.Kind == owner.Kind && o.Name == owner.Name && o.UID == owner.UID {
+			return true
+		}
+	}
+	return false
+}
+
+func equalBool(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
+
 func validatePathSegment(name string, prefix bool) []string {
 	var texts []string
 	if !prefix && (name == "." || name == "..") {

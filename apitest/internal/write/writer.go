@@ -6,17 +6,27 @@
 package write
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -37,14 +47,14 @@ type Writer struct {
 	admission *admission.Admission
 	access    *access.Access
 	now       func() time.Time
-	managers  managerCache
-	rules     ruleCache
+	kinds     kindCache
 	random    *random
 }
 
 // New returns a Writer.
 func New(config Config) *Writer {
 	w := &Writer{store: config.Store, registry: config.Registry, admission: config.Admission, access: config.Access, now: config.Now, random: newRandom(config.Seed)}
+	w.kinds.kinds = map[schema.GroupVersionResource]*cachedKind{}
 	if w.admission == nil {
 		w.admission = admission.New(admission.Config{Store: w.store, Registry: w.registry, Access: w.access, DisableWebhooks: true})
 	}
@@ -96,4 +106,183 @@ func statusError(err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
 	}}
+}
+
+// rules are the kind-specific parts of a write. The methods modify obj; old is read-only.
+type rules interface {
+	// coerce decodes obj: it sets defaults, removes unknown fields and returns a text for each removed field. err is a decoding
+	// error, such as a number in place of a string. obj may be modified.
+	coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error)
+	// fromStorage converts a stored object to the resource's version. toStorage converts it to the storage version.
+	fromStorage(obj map[string]any)
+	toStorage(obj map[string]any)
+	// setDefaults sets defaults only.
+	setDefaults(obj map[string]any)
+	// prepareCreate and prepareUpdate reset fields ignored in the request, and set the generation.
+	prepareCreate(op *operation, obj *unstructured.Unstructured)
+	prepareUpdate(op *operation, obj, old *unstructured.Unstructured)
+	// validate returns the validation errors of obj. old is nil for a creation.
+	validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList
+	// strategy returns the properties of the kind.
+	strategy() *strategy
+}
+
+// kindCache has what is derived from a resource at its first write. A redefined resource is a new *kinds.Resource and replaces the
+// entry.
+type kindCache struct {
+	mu    sync.Mutex
+	kinds map[schema.GroupVersionResource]*cachedKind
+}
+
+type cachedKind struct {
+	resource *kinds.Resource
+	rules    rules
+	mu       sync.Mutex
+	managers map[string]*managedfields.FieldManager // by subresource
+}
+
+func (w *Writer) rulesOf(resource *kinds.Resource) rules { return w.kindOf(resource).rules }
+
+func (w *Writer) kindOf(resource *kinds.Resource) *cachedKind {
+	key := resource.GroupVersionResource()
+	w.kinds.mu.Lock()
+	defer w.kinds.mu.Unlock()
+	if cached := w.kinds.kinds[key]; cached != nil && cached.resource == resource {
+		return cached
+	}
+	kind := &cachedKind{resource: resource, managers: map[string]*managedfields.FieldManager{}}
+	if resource.Definition != nil {
+		kind.rules = newCustomRules(w, resource)
+	} else {
+		kind.rules = newBuiltinRules(resource)
+	}
+	w.kinds.kinds[key] = kind
+	return kind
+}
+
+// operation is the execution of one request.
+type operation struct {
+	*Writer
+	ctx         context.Context
+	req         *Request
+	resource    *kinds.Resource
+	subresource string
+	rules       rules
+	options     writeOptions
+	manager     string // field manager
+	isPost      bool   // a create by POST, not by update or apply
+	warnings    []string
+	isOfMany    bool // part of a deletecollection
+	isUntyped   bool // the body is a Scale without an apiVersion
+}
+
+func (w *Writer) begin(ctx context.Context, req *Request) *operation {
+	return &operation{Writer: w, ctx: ctx, req: req, resource: req.Resource, subresource: req.Subresource, rules: w.rulesOf(req.Resource)}
+}
+
+func (op *operation) warn(text string) {
+	if text != "" && !slices.Contains(op.warnings, text) {
+		op.warnings = append(op.warnings, text)
+	}
+}
+
+// finish adds the warnings and converts the error to a Status.
+func (op *operation) finish(result *Result, err *error) {
+	result.Warnings = op.warnings
+	*err = statusError(*err)
+}
+
+func (op *operation) groupResource() schema.GroupResource { return op.resource.GroupResource() }
+
+func (op *operation) groupKind() schema.GroupKind {
+	return schema.GroupKind{Group: op.resource.Group, Kind: op.resource.Kind}
+}
+
+// kind returns the GVK of the request body: the subresource's GVK if it has its own.
+func (op *operation) kind() schema.GroupVersionKind {
+	if sub, ok := op.resource.Subresources[op.subresource]; ok && sub.Kind != "" && sub.Kind != op.resource.Kind {
+		return schema.GroupVersionKind{Group: sub.Group, Version: sub.Version, Kind: sub.Kind}
+	}
+	return op.resource.GroupVersionKind()
+}
+
+func (op *operation) key(name string) store.Key { return keyOf(op.resource, op.req.Namespace, name) }
+
+func keyOf(resource *kinds.Resource, namespace, name string) store.Key {
+	if !resource.Namespaced {
+		namespace = ""
+	}
+	return store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: namespace, Name: name}
+}
+
+// objectNamespace returns the namespace of the request's objects, "" for a cluster-scoped resource.
+func (op *operation) objectNamespace() string {
+	if op.resource.Namespaced {
+		return op.req.Namespace
+	}
+	return ""
+}
+
+// view returns a copy of a stored object in the request's version.
+func (op *operation) view(stored store.Object) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: op.viewOf(op.resource, stored)}
+}
+
+// View returns a stored object in the version of a resource. The result is read-only: it may be the stored object itself.
+func (w *Writer) View(resource *kinds.Resource, stored store.Object) map[string]any {
+	if resource.Definition == nil && stored["apiVersion"] == resource.APIVersion() {
+		return asRead(resource, stored)
+	}
+	return asRead(resource, w.viewOf(resource, stored))
+}
+
+// asRead returns an object as shown in responses: a service of type ExternalName loses fields of its earlier type. Responses to
+// deletions with finalizers do not use it.
+func asRead(resource *kinds.Resource, obj map[string]any) map[string]any {
+	if resource.Group != "" || resource.Plural != "services" {
+		return obj
+	}
+	spec := nested.Map(obj, "spec")
+	if spec["type"] != "ExternalName" || spec["internalTrafficPolicy"] == nil {
+		return obj
+	}
+	obj = maps.Clone(obj)
+	spec = maps.Clone(spec)
+	delete(spec, "internalTrafficPolicy")
+	obj["spec"] = spec
+	return obj
+}
+
+func (w *Writer) viewOf(resource *kinds.Resource, stored store.Object) map[string]any {
+	obj := runtime.DeepCopyJSON(stored)
+	w.rulesOf(resource).fromStorage(obj)
+	return obj
+}
+
+func (op *operation) asRead(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: asRead(op.resource, obj.Object)}
+}
+
+// toStorage returns the object in its storage version, without a resourceVersion.
+func (op *operation) toStorage(obj *unstructured.Unstructured) store.Object {
+	stored := obj.DeepCopy()
+	op.rules.toStorage(stored.Object)
+	stored.SetResourceVersion("")
+	stored.SetSelfLink("")
+	return stored.Object
+}
+
+func storageVersion(resource *kinds.Resource) string {
+	version := resource.StorageVersion
+	if version == "" {
+		version = resource.Version
+	}
+	return schema.GroupVersion{Group: resource.Group, Version: version}.String()
+}
+
+// empty returns an object of the request's kind without content, in place of a missing object.
+func (op *operation) empty() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetGroupVersionKind(op.kind())
+	return obj
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -9,7 +10,32 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/apitest/internal/write"
 )
+
+// requestToken creates a token of a service account.
+func (c *call) requestToken() error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	request, err := decodeBody(body)
+	if err != nil {
+		return err
+	}
+	account, found := c.Store.Get(c.key())
+	if !found {
+		return errNotFound(c.groupResource(), c.info.Name)
+	}
+	if err := c.checkBoundObject(account, request); err != nil {
+		return err
+	}
+	answer, err := c.Access.RequestToken(account, request)
+	if err != nil {
+		return err
+	}
+	return c.answer(write.Result{Object: answer, Code: http.StatusCreated})
+}
 
 // boundObject is spec.boundObjectRef of a TokenRequest.
 type boundObject struct {
