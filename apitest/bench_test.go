@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkStart is the time from nothing to the first answer.
+// BenchmarkStart is the time from nothing to the first response.
 func BenchmarkStart(b *testing.B) {
 	definitions := make([]*unstructured.Object, 100)
 	for i := range definitions {

@@ -52,7 +52,7 @@ func (c *Clock) Jump(by time.Duration) {
 	c.offset += by
 }
 
-// Skew adds a random error between -most and +most to each reading, as if several servers with different clocks answered. The
+// Skew adds a random error between -most and +most to each reading, as if several servers with different clocks responded. The
 // errors are drawn from Options.Seed. 0 ends them.
 func (c *Clock) Skew(most time.Duration) {
 	c.mu.Lock()

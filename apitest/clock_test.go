@@ -54,11 +54,11 @@ func TestClock_ExpiresTokens(t *testing.T) {
 	}}))
 	accounts, err := server.Client().Resource(t.Context(), "serviceaccounts")
 	require.NoError(t, err)
-	answer, err := accounts.Namespace("default").Named("robot").Subresource("token").Create(t.Context(), &unstructured.Object{Object: map[string]any{
+	response, err := accounts.Namespace("default").Named("robot").Subresource("token").Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": map[string]any{"expirationSeconds": int64(600)},
 	}}, nil)
 	require.NoError(t, err)
-	token, _, err := unstructured.Get[string](answer, "status", "token")
+	token, _, err := unstructured.Get[string](response, "status", "token")
 	require.NoError(t, err)
 	status := func() int {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/version", nil)

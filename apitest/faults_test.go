@@ -26,8 +26,8 @@ func TestServer_FaultsBeforeAndAfterExecution(t *testing.T) {
 		}{
 			{"error", apitest.Fault{Err: apierrors.NewInternalError(io.ErrUnexpectedEOF)}, false},
 			{"dropped", apitest.Fault{Break: apitest.Drop}, false},
-			{"answer dropped", apitest.Fault{Break: apitest.Drop, AfterBytes: &zero}, true},
-			{"answer cut", apitest.Fault{Break: apitest.Drop, AfterBytes: &some}, true},
+			{"response dropped", apitest.Fault{Break: apitest.Drop, AfterBytes: &zero}, true},
+			{"response cut", apitest.Fault{Break: apitest.Drop, AfterBytes: &some}, true},
 		}
 		server := apitest.NewServer(t, &opts)
 		for _, test := range tests {

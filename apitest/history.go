@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/serve"
 )
 
-// Request is a request that the server has answered or dropped.
+// Request is a request that has got its response or has lost its connection.
 type Request struct {
 	Time     time.Time
 	Duration time.Duration // of a watch until its end

@@ -109,7 +109,7 @@ func TestRules_AsRealServer(t *testing.T) {
 	assert.Equal(t, 8, rejected)
 }
 
-func send(t *testing.T, server *realserver.Server, s step) realserver.Answer {
+func send(t *testing.T, server *realserver.Server, s step) realserver.Response {
 	path := "/apis/cel.example.com/v1/ruleds"
 	for _, part := range []string{s.name, s.subresource} {
 		if part != "" {

@@ -83,7 +83,7 @@ func limitedRole() []*unstructured.Object {
 	}}}
 }
 
-// controlHandler answers what package internal/testing/cluster sends to the sandbox.
+// controlHandler handles the requests of package internal/testing/cluster to the sandbox.
 func controlHandler(server *apitest.Server, kubeconfig string) http.Handler {
 	fail := func(w http.ResponseWriter, err error) {
 		w.WriteHeader(http.StatusInternalServerError)

@@ -61,7 +61,7 @@ func outcome(err error, shown any) string {
 	return fmt.Sprint(shown)
 }
 
-// create sends an object and stores the answer in it.
+// create sends an object and stores the response in it.
 func (w world) create(ctx context.Context, obj runtimeclient.Object) error {
 	if w.runtime != nil {
 		return w.runtime.Create(ctx, obj)
@@ -153,7 +153,7 @@ func firstEvent(ctx context.Context, w world, opts metav1.ListOptions, patience 
 	}
 }
 
-// lies returns the calls that a fake answers otherwise than a server.
+// lies returns the calls for which the results of a fake and a server differ.
 func lies() []lie {
 	return []lie{
 		{"update with a stale resourceVersion", "Conflict", "stored", "Conflict", func(ctx context.Context, w world, _ time.Duration) string {

@@ -66,7 +66,7 @@ func (l *link) name() string {
 	return "controller"
 }
 
-// arrive lets the server answer a request. Arrivals are serialized.
+// arrive lets the server handle a request. Arrivals are serialized.
 func (l *link) arrive(req *http.Request, r request, key string, body []byte, sent time.Time) (*http.Response, error) {
 	happens := noFault
 	if l.process != nil {
@@ -120,7 +120,7 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 	return response, nil
 }
 
-// readOldState lets the server answer a list with resourceVersion=0 from an old state, like an API server's watch cache.
+// readOldState lets the server respond to a list with resourceVersion=0 from an old state, like an API server's watch cache.
 func (l *link) readOldState(req *http.Request, r request, key string) {
 	states := l.run.versions
 	back := l.run.choices.choose("age of "+key, alternatives{"old state", []int{80, 80, 80, 40, 40, 40}})
@@ -133,7 +133,7 @@ func (l *link) readOldState(req *http.Request, r request, key string) {
 	query.Set("resourceVersion", version)
 	query.Set("resourceVersionMatch", "Exact")
 	req.URL.RawQuery = query.Encode()
-	l.run.trace.add("server", fmt.Sprintf("answers the next list of %s with an old state, resourceVersion %s instead of %s", r.resource, version, states[len(states)-1]))
+	l.run.trace.add("server", fmt.Sprintf("returns the next list of %s with an old state, resourceVersion %s instead of %s", r.resource, version, states[len(states)-1]))
 }
 
 // record adds a write or a failed request to the trace.

@@ -1,5 +1,5 @@
 // Package access authenticates requests by bearer token, client certificate and impersonation headers, authorizes them by stored
-// RBAC objects if RBAC is enabled, and answers access reviews. Of HTTP, it only uses request headers.
+// RBAC objects if RBAC is enabled, and evaluates access reviews. Of HTTP, it only uses request headers.
 package access
 
 import (

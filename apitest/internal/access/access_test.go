@@ -48,8 +48,8 @@ func grant(t *testing.T, s *compare.Server) {
 	)
 }
 
-// answers are the results of requests of several users, as text.
-func answers(t *testing.T, s *compare.Server) map[string]string {
+// outcomes returns the results of requests of several users, as text.
+func outcomes(t *testing.T, s *compare.Server) map[string]string {
 	t.Helper()
 	grant(t, s)
 	all := map[string]string{}
@@ -86,19 +86,19 @@ func answers(t *testing.T, s *compare.Server) map[string]string {
 		} {
 			review := object(`{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, spec: %s}`, spec)
 			reviews := client.Resource(t, as.Client, "selfsubjectaccessreviews")
-			answer, err := reviews.Create(t.Context(), review, nil)
+			response, err := reviews.Create(t.Context(), review, nil)
 			if err != nil {
 				all[name+" may "+key] = s.Outcome(nil, err)
 				continue
 			}
-			all[name+" may "+key] = s.Outcome(answer.Object["status"], nil)
+			all[name+" may "+key] = s.Outcome(response.Object["status"], nil)
 		}
 	}
 	return all
 }
 
 func TestAccess_RBACAsOnTheServer(t *testing.T) {
-	compare.Answers(t, &apitest.Options{RBAC: true}, 60, answers)
+	compare.Responses(t, &apitest.Options{RBAC: true}, 60, outcomes)
 }
 
 func TestAccess_Credentials(t *testing.T) {
@@ -128,9 +128,9 @@ func requestToken(t *testing.T, c *dynamic.Client, account string) string {
 	t.Helper()
 	accounts := client.Resource(t, c, "serviceaccounts").Namespace("default")
 	request := object(`{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, spec: {expirationSeconds: 600}}`)
-	answer, err := accounts.Named(account).Subresource("token").Create(t.Context(), request, nil)
+	response, err := accounts.Named(account).Subresource("token").Create(t.Context(), request, nil)
 	require.NoError(t, err)
-	token, _, err := unstructured.Get[string](answer, "status", "token")
+	token, _, err := unstructured.Get[string](response, "status", "token")
 	require.NoError(t, err)
 	return token
 }

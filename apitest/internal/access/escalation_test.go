@@ -83,7 +83,7 @@ func TestConfirmNoEscalation_AsOnServer(t *testing.T) {
 		"cluster role":        {role("ClusterRole", "strong", ""), `{"metadata":{"labels":{"a":"b"}}}`},
 		"aggregation":         {role("ClusterRole", "weak", ""), `{"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}}`},
 	}
-	compare.Answers(t, &apitest.Options{RBAC: true}, 150, func(t *testing.T, s *compare.Server) map[string]string {
+	compare.Responses(t, &apitest.Options{RBAC: true}, 150, func(t *testing.T, s *compare.Server) map[string]string {
 		const weak = `{apiGroups: [""], resources: [configmaps], verbs: [get]}`
 		s.Need(t, role("Role", "strong", strong), role("ClusterRole", "strong", strongPaths), role("Role", "weak", weak), role("ClusterRole", "weak", weak),
 			roleBinding("RoleBinding", "strong", "Role", "strong", "x"))

@@ -64,29 +64,29 @@ func (a *Access) Review(user *User, resource, namespace string, object map[strin
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &review); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	answer := runtime.DeepCopyJSON(object)
-	if _, found := answer["metadata"]; !found {
-		answer["metadata"] = map[string]any{}
+	response := runtime.DeepCopyJSON(object)
+	if _, found := response["metadata"]; !found {
+		response["metadata"] = map[string]any{}
 	}
 	spec := review.Spec
 	switch resource {
 	case "selfsubjectreviews":
-		delete(answer, "spec")
-		answer["metadata"] = map[string]any{"creationTimestamp": a.options.Now().UTC().Format(time.RFC3339)}
-		answer["status"] = map[string]any{"userInfo": UserInfo(user)}
-		return answer, nil
+		delete(response, "spec")
+		response["metadata"] = map[string]any{"creationTimestamp": a.options.Now().UTC().Format(time.RFC3339)}
+		response["status"] = map[string]any{"userInfo": UserInfo(user)}
+		return response, nil
 	case "tokenreviews":
 		status, err := a.reviewToken(spec.Token, spec.Audiences)
-		answer["status"] = status
-		return answer, err
+		response["status"] = status
+		return response, err
 	case "selfsubjectrulesreviews":
 		if spec.Namespace == "" {
 			return nil, apierrors.NewBadRequest("no namespace on request")
 		}
-		answer["metadata"] = map[string]any{}
-		answer["spec"] = map[string]any{}
-		answer["status"] = a.rulesStatus(user, spec.Namespace)
-		return answer, nil
+		response["metadata"] = map[string]any{}
+		response["spec"] = map[string]any{}
+		response["status"] = a.rulesStatus(user, spec.Namespace)
+		return response, nil
 	}
 	reviewed := user
 	if resource != "selfsubjectaccessreviews" {
@@ -103,8 +103,8 @@ func (a *Access) Review(user *User, resource, namespace string, object map[strin
 	if reason != "" {
 		status["reason"] = reason
 	}
-	answer["status"] = status
-	return answer, nil
+	response["status"] = status
+	return response, nil
 }
 
 func (s reviewSpec) attributes() Attributes {

@@ -112,7 +112,7 @@ func (a *Access) RequestToken(account, request map[string]any) (map[string]any, 
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	return tokenAnswer(request, owner.Metadata, audiences, seconds, now, token), nil
+	return issuedToken(request, owner.Metadata, audiences, seconds, now, token), nil
 }
 
 func mismatches(asked, owner metav1.ObjectMeta) field.ErrorList {
@@ -125,14 +125,14 @@ func mismatches(asked, owner metav1.ObjectMeta) field.ErrorList {
 	return errs
 }
 
-func tokenAnswer(request map[string]any, owner metav1.ObjectMeta, audiences []string, seconds int64, now time.Time, token string) map[string]any {
-	answer := runtime.DeepCopyJSON(request)
-	answer["apiVersion"] = reviewGroup + "/v1"
-	answer["kind"] = "TokenRequest"
-	answer["metadata"] = map[string]any{
+func issuedToken(request map[string]any, owner metav1.ObjectMeta, audiences []string, seconds int64, now time.Time, token string) map[string]any {
+	response := runtime.DeepCopyJSON(request)
+	response["apiVersion"] = reviewGroup + "/v1"
+	response["kind"] = "TokenRequest"
+	response["metadata"] = map[string]any{
 		"name": owner.Name, "namespace": owner.Namespace, "uid": string(owner.UID), "creationTimestamp": now.UTC().Format(time.RFC3339),
 	}
-	spec := nested.Map(answer, "spec")
+	spec := nested.Map(response, "spec")
 	if spec == nil {
 		spec = map[string]any{"boundObjectRef": nil}
 	}
@@ -141,12 +141,12 @@ func tokenAnswer(request map[string]any, owner metav1.ObjectMeta, audiences []st
 	}
 	spec["audiences"] = list(audiences)
 	spec["expirationSeconds"] = seconds
-	answer["spec"] = spec
-	answer["status"] = map[string]any{
+	response["spec"] = spec
+	response["status"] = map[string]any{
 		"token":               token,
 		"expirationTimestamp": now.Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339),
 	}
-	return answer
+	return response
 }
 
 func (a *Access) sign(payload claims) (string, error) {

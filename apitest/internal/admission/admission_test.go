@@ -168,7 +168,7 @@ func play(t *testing.T, s *compare.Server) map[string]string {
 }
 
 func TestAdmission_WebhooksAsOnTheServer(t *testing.T) {
-	compare.Answers(t, nil, 30, play)
+	compare.Responses(t, nil, 30, play)
 }
 
 func TestAdmission_ResponseIsBounded(t *testing.T) {

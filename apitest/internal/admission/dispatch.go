@@ -119,20 +119,20 @@ func (a *Admission) callOrIgnore(ctx context.Context, hook *invocation, attribut
 	if attributes.DryRun && hook.SideEffects != "None" && hook.SideEffects != "NoneOnDryRun" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", hook.Name))
 	}
-	answer, err := a.send(ctx, hook, attributes, mutating)
+	response, err := a.send(ctx, hook, attributes, mutating)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
 		}
 		return nil, a.failed(hook, &callError{hook.Name, err})
 	}
-	for _, text := range answer.Warnings {
+	for _, text := range response.Warnings {
 		attributes.Warn(text)
 	}
-	if !answer.Allowed {
-		return nil, denied(hook.Name, answer.Result)
+	if !response.Allowed {
+		return nil, denied(hook.Name, response.Result)
 	}
-	return answer, nil
+	return response, nil
 }
 
 // failed applies the failure policy.

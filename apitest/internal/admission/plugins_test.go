@@ -59,7 +59,7 @@ func claim(name, class, size string) string {
 }
 
 func TestPlugins_LimitRangesAsOnServer(t *testing.T) {
-	compare.Answers(t, nil, 20, func(t *testing.T, s *compare.Server) map[string]string {
+	compare.Responses(t, nil, 20, func(t *testing.T, s *compare.Server) map[string]string {
 		s.Need(t, `{apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: {limits: [
 			{type: Container, default: {cpu: 200m, memory: 64Mi}, defaultRequest: {cpu: 100m}, max: {memory: 1Gi}, min: {cpu: 50m}, maxLimitRequestRatio: {cpu: 4}},
 			{type: Pod, max: {cpu: "2"}},
@@ -106,7 +106,7 @@ func TestPlugins_LimitRangesAsOnServer(t *testing.T) {
 }
 
 func TestPlugins_PrioritiesAsOnServer(t *testing.T) {
-	compare.Answers(t, nil, 12, func(t *testing.T, s *compare.Server) map[string]string {
+	compare.Responses(t, nil, 12, func(t *testing.T, s *compare.Server) map[string]string {
 		class := `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: %d, globalDefault: %t, preemptionPolicy: %s}`
 		s.Need(t, fmt.Sprintf(class, "NAMESPACE-high", 1000, false, "Never"), fmt.Sprintf(class, "NAMESPACE-default", 7, true, "PreemptLowerPriority"))
 		s.Eventually(t, func() bool {
@@ -140,7 +140,7 @@ func TestPlugins_PrioritiesAsOnServer(t *testing.T) {
 }
 
 func TestPlugins_ClassesAsOnServer(t *testing.T) {
-	compare.Answers(t, nil, 20, func(t *testing.T, s *compare.Server) map[string]string {
+	compare.Responses(t, nil, 20, func(t *testing.T, s *compare.Server) map[string]string {
 		s.Need(t,
 			`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: NAMESPACE-default, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, provisioner: example.com/a, allowVolumeExpansion: true}`,
 			`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: NAMESPACE-fixed}, provisioner: example.com/a}`,
@@ -224,7 +224,7 @@ func newCertificate(t *testing.T, organization string) (request, certificate str
 }
 
 func TestPlugins_CertificatesAsOnServer(t *testing.T) {
-	compare.Answers(t, &apitest.Options{RBAC: true}, 10, func(t *testing.T, s *compare.Server) map[string]string {
+	compare.Responses(t, &apitest.Options{RBAC: true}, 10, func(t *testing.T, s *compare.Server) map[string]string {
 		role := `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: NAMESPACE-%s}, rules: [{apiGroups: [certificates.k8s.io], resources: [certificatesigningrequests, certificatesigningrequests/approval, certificatesigningrequests/status], verbs: ["*"]}%s]}`
 		binding := `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: NAMESPACE-%[1]s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAMESPACE-%[1]s}, subjects: [{kind: User, name: NAMESPACE-%[1]s}]}`
 		for user, rules := range map[string]string{

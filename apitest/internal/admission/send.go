@@ -135,14 +135,14 @@ func (a *Admission) send(ctx context.Context, hook *invocation, attributes *Attr
 	if err != nil {
 		return nil, fmt.Errorf("failed to call webhook: %w", err)
 	}
-	var answer review
-	if err := json.Unmarshal(text, &answer); err != nil {
+	var decoded review
+	if err := json.Unmarshal(text, &decoded); err != nil {
 		return nil, fmt.Errorf("failed to call webhook: %w", err)
 	}
-	if err := answer.verify(uid, version, mutating); err != nil {
+	if err := decoded.verify(uid, version, mutating); err != nil {
 		return nil, fmt.Errorf("received invalid webhook response: %w", err)
 	}
-	return answer.Response, nil
+	return decoded.Response, nil
 }
 
 // target returns the URL of the webhook with the timeout parameter, like the API server.
@@ -205,26 +205,26 @@ func post(ctx context.Context, client *http.Client, target string, body []byte) 
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, */*")
 	req.Header.Set("User-Agent", "kube-apiserver-admission")
-	answer, err := client.Do(req)
+	response, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse+1))
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxResponse {
 		return nil, fmt.Errorf("the response is larger than apitest's limit of %d bytes", maxResponse)
 	}
-	if answer.StatusCode >= 200 && answer.StatusCode < 300 {
+	if response.StatusCode >= 200 && response.StatusCode < 300 {
 		return text, nil
 	}
 	message := "unknown"
-	if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/") {
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/") {
 		message = strings.TrimSpace(string(text))
 	}
-	return nil, apierrors.NewGenericServerResponse(answer.StatusCode, "post", schema.GroupResource{}, "", message, 0, true)
+	return nil, apierrors.NewGenericServerResponse(response.StatusCode, "post", schema.GroupResource{}, "", message, 0, true)
 }
 
 func (r *review) verify(uid, version string, mutating bool) error {

@@ -50,14 +50,14 @@ func TestCreate_DefinitionsAsRealServer(t *testing.T) {
 }
 
 // withoutVersions removes versions and schemas from causes, which the server prints as internal Go structs.
-func withoutVersions(answer realserver.Answer) realserver.Answer {
-	for i, cause := range answer.Causes {
+func withoutVersions(response realserver.Response) realserver.Response {
+	for i, cause := range response.Causes {
 		field, _, _ := strings.Cut(cause, ": Invalid value: ")
 		if strings.HasSuffix(field, "spec.versions") || strings.HasSuffix(field, "openAPIV3Schema") {
-			answer.Causes[i] = field
+			response.Causes[i] = field
 		}
 	}
-	return answer
+	return response
 }
 
 func hasRuleCause(causes []string) bool {

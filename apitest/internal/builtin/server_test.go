@@ -43,8 +43,8 @@ func newRealServer(t *testing.T) *realServer {
 	return s
 }
 
-// create returns the answer of the real server to a dry-run creation.
-func (s *realServer) create(t *testing.T, r resource, obj map[string]any) realserver.Answer {
+// create returns the response of the real server to a dry-run creation.
+func (s *realServer) create(t *testing.T, r resource, obj map[string]any) realserver.Response {
 	path := "/apis/" + r.Group + "/" + r.Version
 	if r.Group == "" {
 		path = "/api/" + r.Version
@@ -55,11 +55,11 @@ func (s *realServer) create(t *testing.T, r resource, obj map[string]any) realse
 	return s.Write(t, http.MethodPost, path+"/"+r.Resource, url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}}, obj)
 }
 
-// create returns this package's answer.
-func create(t *testing.T, r resource, gvk schema.GroupVersionKind, namespace string, given map[string]any) realserver.Answer {
+// create returns this package's result.
+func create(t *testing.T, r resource, gvk schema.GroupVersionKind, namespace string, given map[string]any) realserver.Response {
 	decoded, _, err := builtin.Decode(gvk, given)
 	if err != nil {
-		return realserver.Answer{Message: fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err)}
+		return realserver.Response{Message: fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err)}
 	}
 	builtin.Default(gvk, decoded)
 	builtin.Admit(r.GroupResource(), decoded)
@@ -76,15 +76,15 @@ func create(t *testing.T, r resource, gvk schema.GroupVersionKind, namespace str
 	}
 	errs = append(errs, builtin.Validate(r.GroupResource(), "", decoded, nil)...)
 	if len(errs) > 0 {
-		return realserver.AnswerOf(t, apierrors.NewInvalid(gvk.GroupKind(), u.GetName(), errs))
+		return realserver.ResponseOf(t, apierrors.NewInvalid(gvk.GroupKind(), u.GetName(), errs))
 	}
 	decoded, _, err = builtin.Decode(gvk, decoded)
 	require.NoError(t, err)
-	return realserver.Answer{Object: decoded}
+	return realserver.Response{Object: decoded}
 }
 
 // normalize removes what two servers do not have in common.
-func normalize(a realserver.Answer) realserver.Answer {
+func normalize(a realserver.Response) realserver.Response {
 	a = realserver.Normalize(a)
 	a.Warnings = nil
 	if status, ok := a.Object["status"].(map[string]any); ok {

@@ -118,7 +118,7 @@ func withIntegers(value any) any {
 	return value
 }
 
-// get returns the answer of a registry.
+// get returns the response of a registry.
 func (r *Registry) get(t *testing.T, path, accept string) *http.Response {
 	t.Helper()
 	req := httptest.NewRequest(http.MethodGet, path, nil)

@@ -177,7 +177,7 @@ func (h *Handler) proxy(w http.ResponseWriter, req *http.Request, target Target)
 func notSet(option string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
-		Message: "apitest: no function answers this (set Options." + option + ")",
+		Message: "apitest: no function for this request (set Options." + option + ")",
 	}}
 }
 

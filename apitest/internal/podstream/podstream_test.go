@@ -177,7 +177,7 @@ func TestHandler_WithoutFunctions(t *testing.T) {
 	for _, arguments := range []string{"logs web", "exec web -- true"} {
 		_, stderr, err := kubectl("", strings.Fields(arguments)...)
 		require.Error(t, err, arguments)
-		assert.Contains(t, stderr, "no function answers this", arguments)
+		assert.Contains(t, stderr, "no function for this request", arguments)
 	}
 }
 

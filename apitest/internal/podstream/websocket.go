@@ -66,7 +66,7 @@ func upgradeWebSocket(w http.ResponseWriter, req *http.Request, requested reques
 		_, _ = (&channelWriter{s, channelError}).Write(status)
 		_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(closeTimeout))
 		_ = stdinReader.Close()
-		_ = ws.SetReadDeadline(time.Now().Add(closeTimeout)) // the client answers the close
+		_ = ws.SetReadDeadline(time.Now().Add(closeTimeout)) // the client closes, too
 		goroutines.Wait()
 		_ = ws.Close()
 	}

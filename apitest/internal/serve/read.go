@@ -127,11 +127,11 @@ func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind wa
 	if kind == watch.Bookmark && include == metav1.IncludeNone {
 		include = metav1.IncludeMetadata
 	}
-	answer, warning, err := table.Of(c.resource, obj, table.Options{Version: m.asOf, Include: include, Now: c.Now(), NoColumns: isLaterEvent})
+	printed, warning, err := table.Of(c.resource, obj, table.Options{Version: m.asOf, Include: include, Now: c.Now(), NoColumns: isLaterEvent})
 	if warning != "" && !isLaterEvent && !c.HideWarnings {
 		warn(c.w, warning)
 	}
-	return answer, err
+	return printed, err
 }
 
 // decodeBody decodes the body of a request that is not a write.

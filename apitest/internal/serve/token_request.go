@@ -30,11 +30,11 @@ func (c *call) requestToken() error {
 	if err := c.checkBoundObject(account, request); err != nil {
 		return err
 	}
-	answer, err := c.Access.RequestToken(account, request)
+	token, err := c.Access.RequestToken(account, request)
 	if err != nil {
 		return err
 	}
-	return c.answer(write.Result{Object: answer, Code: http.StatusCreated})
+	return c.respond(write.Result{Object: token, Code: http.StatusCreated})
 }
 
 // boundObject is spec.boundObjectRef of a TokenRequest.

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// create handles a POST to a collection. Reviews are answered and not stored.
+// create handles a POST to a collection. A review is evaluated and not stored.
 func (c *call) create() error {
 	if access.IsReview(c.resource.Group, c.resource.Plural) {
 		return c.review()
@@ -36,11 +36,11 @@ func (c *call) review() error {
 	if err != nil {
 		return err
 	}
-	answer, err := c.Access.Review(c.user, c.resource.Plural, c.info.Namespace, obj)
+	review, err := c.Access.Review(c.user, c.resource.Plural, c.info.Namespace, obj)
 	if err != nil {
 		return err
 	}
-	return c.answer(write.Result{Object: answer, Code: http.StatusCreated})
+	return c.respond(write.Result{Object: review, Code: http.StatusCreated})
 }
 
 // write passes a create, update, patch or delete of an object or a subresource to the writer.
@@ -76,7 +76,7 @@ func (c *call) write() error {
 		return err
 	}
 	c.settle()
-	return c.answer(result)
+	return c.respond(result)
 }
 
 // settle waits until a written definition is served.
@@ -102,7 +102,7 @@ func (c *call) deleteCollection() error {
 		return err
 	}
 	c.settle()
-	return c.answer(result)
+	return c.respond(result)
 }
 
 func (c *call) writeRequest() *write.Request {
@@ -124,8 +124,8 @@ func (c *call) warnings(texts []string) {
 	}
 }
 
-// answer writes the result of a write in the negotiated form.
-func (c *call) answer(result write.Result) error {
+// respond writes the result of a write in the negotiated form.
+func (c *call) respond(result write.Result) error {
 	m, _ := negotiate(c.req, false, "Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 	obj, err := c.transform(m, result.Object, false, "")
 	if err != nil {

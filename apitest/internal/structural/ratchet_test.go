@@ -75,9 +75,9 @@ func TestSchema_RatchetingAsRealServer(t *testing.T) {
 		name := old["metadata"].(map[string]any)["name"].(string)
 		want := server.Write(t, http.MethodPatch, path+"/"+name, map[string][]string{"dryRun": {"All"}}, decoded(t, patch))
 		obj := merge(runtime.DeepCopyJSON(old), decoded(t, patch)).(map[string]any)
-		got := realserver.Answer{Object: want.Object, Warnings: want.Warnings}
+		got := realserver.Response{Object: want.Object, Warnings: want.Warnings}
 		if errs := compiled.Validate(obj, old); len(errs) > 0 {
-			got = realserver.AnswerOf(t, apierrors.NewInvalid(schema.GroupKind{}, name, errs))
+			got = realserver.ResponseOf(t, apierrors.NewInvalid(schema.GroupKind{}, name, errs))
 		}
 		assert.Empty(t, realserver.Differences(want, got), "%s: %s", name, patch)
 	}

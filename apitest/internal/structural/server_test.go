@@ -33,7 +33,7 @@ func TestSchema_CorpusAsRealServer(t *testing.T) {
 		var definition map[string]any
 		require.NoError(t, utiljson.Unmarshal(file.JSON, &definition))
 		k := prepare(definition, i)
-		if answer := server.Write(t, http.MethodPost, definitionsPath, nil, definition); answer.Object != nil {
+		if result := server.Write(t, http.MethodPost, definitionsPath, nil, definition); result.Object != nil {
 			kinds[file.Name] = k // the server rejects some: TestValidateDefinition_CorpusAsRealServer
 		}
 	}
@@ -134,16 +134,16 @@ func waitServed(t *testing.T, server *realserver.Server, path string) {
 	}, 20*time.Second, 20*time.Millisecond, path)
 }
 
-// create returns this package's answer.
-func create(t *testing.T, compiled *structural.Schema, k definedKind, namespace string, given map[string]any) realserver.Answer {
+// create returns this package's result.
+func create(t *testing.T, compiled *structural.Schema, k definedKind, namespace string, given map[string]any) realserver.Response {
 	obj := runtime.DeepCopyJSON(given)
 	unknown, err := compiled.Prune(obj)
 	if err != nil {
-		return realserver.Answer{Message: err.Error()}
+		return realserver.Response{Message: err.Error()}
 	}
-	answer := realserver.Answer{}
+	result := realserver.Response{}
 	for _, path := range unknown {
-		answer.Warnings = append(answer.Warnings, fmt.Sprintf("unknown field %q", path))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("unknown field %q", path))
 	}
 	compiled.Default(obj)
 	metadata := obj["metadata"].(map[string]any)
@@ -152,8 +152,8 @@ func create(t *testing.T, compiled *structural.Schema, k definedKind, namespace 
 		metadata["namespace"] = namespace
 	}
 	if errs := compiled.Validate(obj, nil); len(errs) > 0 {
-		return realserver.AnswerOf(t, apierrors.NewInvalid(schema.GroupKind{Group: k.group, Kind: k.kind}, "", errs))
+		return realserver.ResponseOf(t, apierrors.NewInvalid(schema.GroupKind{Group: k.group, Kind: k.kind}, "", errs))
 	}
-	answer.Object = obj
-	return answer
+	result.Object = obj
+	return result
 }

@@ -59,9 +59,9 @@ func (s *realServer) send(ctx context.Context, method, path, accept string, body
 	if err != nil {
 		return nil, err
 	}
-	var answer map[string]any
-	err = utiljson.Unmarshal(text, &answer)
-	return answer, err
+	var decoded map[string]any
+	err = utiljson.Unmarshal(text, &decoded)
+	return decoded, err
 }
 
 // create creates an object with its status, and deletes it when the test ends.

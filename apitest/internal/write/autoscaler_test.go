@@ -72,7 +72,7 @@ func TestWriter_AutoscalerVersionsAsOnServer(t *testing.T) {
 		{"type":"Pods","pods":{"metric":{"name":"m"},"current":{"averageValue":"4"}}},
 		{"type":"External","external":{"metric":{"name":"m"},"current":{"averageValue":"4"}}},
 		{"type":"ContainerResource","containerResource":{"name":"cpu","container":"c","current":{"averageValue":"4"}}}]}}`
-	compare.Answers(t, nil, 100, func(t *testing.T, s *compare.Server) map[string]string {
+	compare.Responses(t, nil, 100, func(t *testing.T, s *compare.Server) map[string]string {
 		all := map[string]string{}
 		handles := autoscalers(t, s)
 		for name, spec := range specs {

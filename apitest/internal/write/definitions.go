@@ -20,7 +20,7 @@ const (
 
 // deleteDefinition sets the deletionTimestamp of a definition. Package definitions then deletes its objects. done is false if the
 // deletionTimestamp was already set.
-func (op *operation) deleteDefinition(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, answer map[string]any, err error) {
+func (op *operation) deleteDefinition(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, response map[string]any, err error) {
 	if err := op.checkRecord(old, options); err != nil {
 		return true, nil, err
 	}

@@ -40,7 +40,7 @@ func (w *Writer) Delete(ctx context.Context, req *Request, body Body) (result Re
 
 // delete deletes the request's object, or sets its deletionTimestamp. It returns the response, and whether the object was
 // removed.
-func (op *operation) delete(options *metav1.DeleteOptions) (answer map[string]any, deleted bool, err error) {
+func (op *operation) delete(options *metav1.DeleteOptions) (response map[string]any, deleted bool, err error) {
 	for {
 		op.warnings = nil
 		if !op.isOfMany {
@@ -53,24 +53,24 @@ func (op *operation) delete(options *metav1.DeleteOptions) (answer map[string]an
 		if !exists {
 			return nil, false, apierrors.NewNotFound(op.groupResource(), op.req.Name)
 		}
-		answer, deleted, err = op.deleteOnce(stored, options.DeepCopy())
+		response, deleted, err = op.deleteOnce(stored, options.DeepCopy())
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 			continue
 		}
-		return answer, deleted, err
+		return response, deleted, err
 	}
 }
 
-func (op *operation) deleteOnce(stored store.Object, options *metav1.DeleteOptions) (answer map[string]any, deleted bool, err error) {
+func (op *operation) deleteOnce(stored store.Object, options *metav1.DeleteOptions) (response map[string]any, deleted bool, err error) {
 	old := op.view(stored)
 	switch op.groupResource() {
 	case groupResource{Resource: "namespaces"}:
-		if done, answer, err := op.deleteNamespace(old, options); done {
-			return answer, false, err
+		if done, response, err := op.deleteNamespace(old, options); done {
+			return response, false, err
 		}
 	case groupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
-		if done, answer, err := op.deleteDefinition(old, options); done {
-			return answer, false, err
+		if done, response, err := op.deleteDefinition(old, options); done {
+			return response, false, err
 		}
 	}
 	if err := checkPreconditions(options.Preconditions, old); err != nil {
@@ -79,7 +79,7 @@ func (op *operation) deleteOnce(stored store.Object, options *metav1.DeleteOptio
 	obj := old.DeepCopy()
 	graceful, pending := op.beforeDelete(obj, options)
 	if pending {
-		return op.deletionAnswer(old), false, nil
+		return op.deletionResponse(old), false, nil
 	}
 	finalizers, changed := op.deletionFinalizers(obj, options)
 	version := old.GetResourceVersion()
@@ -105,13 +105,13 @@ func (op *operation) deleteOnce(stored store.Object, options *metav1.DeleteOptio
 		}
 	}
 	if op.options.isDryRun() {
-		return op.deletionAnswer(obj), true, nil
+		return op.deletionResponse(obj), true, nil
 	}
 	last, err := op.remove(op.key(op.req.Name), version)
 	if err != nil {
 		return nil, false, err
 	}
-	return op.deletionAnswer(last), true, nil
+	return op.deletionResponse(last), true, nil
 }
 
 // warnOrphans warns if a job is deleted with the default propagation policy, which keeps its pods.
@@ -292,8 +292,8 @@ func (op *operation) propagation(finalizers []string, options *metav1.DeleteOpti
 	return metav1.DeletePropagationBackground
 }
 
-// deletionAnswer returns the response to a completed deletion: the object or a Status, depending on the kind.
-func (op *operation) deletionAnswer(obj *unstructured.Unstructured) map[string]any {
+// deletionResponse returns the response to a completed deletion: the object or a Status, depending on the kind.
+func (op *operation) deletionResponse(obj *unstructured.Unstructured) map[string]any {
 	if op.rules.strategy().returnsDeleted {
 		return asRead(op.resource, obj.Object)
 	}

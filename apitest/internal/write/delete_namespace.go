@@ -13,7 +13,7 @@ import (
 
 // deleteNamespace starts the termination of a namespace. done is false if a terminating namespace has no finalizers left in its
 // spec.
-func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, answer map[string]any, err error) {
+func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, response map[string]any, err error) {
 	if err := op.checkRecord(old, options); err != nil {
 		return true, nil, err
 	}

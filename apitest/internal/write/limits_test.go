@@ -134,5 +134,5 @@ func TestCreate_ProtobufIsBounded(t *testing.T) {
 }
 
 func TestPatch_LimitsAsOnTheServer(t *testing.T) {
-	compare.Answers(t, nil, 25, playLimits)
+	compare.Responses(t, nil, 25, playLimits)
 }

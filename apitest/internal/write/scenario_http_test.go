@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// TestRecorded_Sandbox compares what the scenarios expect with the answers of the real API server.
+// TestRecorded_Sandbox compares the recorded responses with the real API server's.
 func TestRecorded_Sandbox(t *testing.T) {
 	config, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "admin"})
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestRecorded_Sandbox(t *testing.T) {
 	}
 }
 
-// TestRecorded_Server compares what a server answers over HTTP with what the real API server answered.
+// TestRecorded_Server compares a server's responses over HTTP with the real API server's.
 func TestRecorded_Server(t *testing.T) {
 	for _, scenario := range scenarios(t) {
 		t.Run(namespaceOf(scenario), func(t *testing.T) {

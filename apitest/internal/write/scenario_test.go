@@ -22,23 +22,23 @@ import (
 //	POST /api/v1/namespaces/{ns}/configmaps as=first type=application/yaml agent=kubectl/1
 //	{"metadata": {"name": "x"}}
 //
-// A body ends at an empty line. {ns} is the scenario's namespace; {first.metadata.uid} is a field of the answer to the request
-// of that label. The answers of the sandbox's API server are in testdata/recorded, normalized; those of the Writer must be
-// equal. With a sandbox, its answers are compared with the recorded ones, too, and ANYKIND_RECORD=1 records them.
+// A body ends at an empty line. {ns} is the scenario's namespace; {first.metadata.uid} is a field of the response to the request
+// of that label. The responses of the sandbox's API server are in testdata/recorded, normalized; those of the Writer must be
+// equal. With a sandbox, its responses are compared with the recorded ones, too, and ANYKIND_RECORD=1 records them.
 type request struct {
 	method, path, mediaType, agent, label string
 	body                                  string
 }
 
-// answer is a normalized answer.
-type answer struct {
+// response is a normalized response.
+type response struct {
 	Request  string   `json:"request"`
 	Code     int      `json:"code"`
 	Warnings []string `json:"warnings,omitempty"`
 	Body     any      `json:"body"`
 }
 
-// player sends requests to a server. The body of its answer is decoded JSON.
+// player sends requests to a server. The body of its response is decoded JSON.
 type player interface {
 	send(t *testing.T, req request) (code int, warnings []string, body map[string]any)
 }
@@ -78,8 +78,8 @@ func readScenario(t *testing.T, path string) []request {
 
 var placeholder = regexp.MustCompile(`\{([a-z]\w*)((?:\.\w+)*)\}`)
 
-// play sends a scenario's requests and returns the normalized answers.
-func play(t *testing.T, p player, namespace string, requests []request) []answer {
+// play sends a scenario's requests and returns the normalized responses.
+func play(t *testing.T, p player, namespace string, requests []request) []response {
 	t.Helper()
 	normalizer := normalize.New(namespace, "NAMESPACE", "kube-apiserver-v1.36.3-linux-amd64", "kube-apiserver")
 	labels := map[string]map[string]any{}
@@ -99,7 +99,7 @@ func play(t *testing.T, p player, namespace string, requests []request) []answer
 			return string(content)
 		})
 	}
-	var answers []answer
+	var responses []response
 	for _, req := range requests {
 		shown := req.method + " " + req.path + " " + summaryOf(req.body)
 		req.path = expand(req.path)
@@ -111,9 +111,9 @@ func play(t *testing.T, p player, namespace string, requests []request) []answer
 		for i := range warnings {
 			warnings[i] = normalizer.Text(warnings[i])
 		}
-		answers = append(answers, answer{shown, code, warnings, normalizer.Value(body)})
+		responses = append(responses, response{shown, code, warnings, normalizer.Value(body)})
 	}
-	return answers
+	return responses
 }
 
 func summaryOf(body string) string {
@@ -140,8 +140,8 @@ func namespaceOf(scenario string) string {
 	return "write-" + strings.ReplaceAll(strings.TrimSuffix(filepath.Base(scenario), ".txt"), "_", "-")
 }
 
-// compare reports each answer that differs.
-func compareRecorded(t *testing.T, want, got []answer) {
+// compare reports each response that differs.
+func compareRecorded(t *testing.T, want, got []response) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i := range want {
@@ -154,8 +154,8 @@ func compareRecorded(t *testing.T, want, got []answer) {
 // shownObject is a patched object in an error text, in a JSON string: the fields of Go structs have an order of their own there.
 var shownObject = regexp.MustCompile(`(Invalid value: )\\"\{.*\}\\":`)
 
-// tree returns an answer as decoded JSON, without what is not compared.
-func tree(t *testing.T, one answer) any {
+// tree returns an response as decoded JSON, without what is not compared.
+func tree(t *testing.T, one response) any {
 	t.Helper()
 	var value any
 	content := shownObject.ReplaceAllString(marshal(t, one), `$1\"OBJECT\":`)
@@ -173,13 +173,13 @@ func marshal(t *testing.T, value any) string {
 	return buffer.String()
 }
 
-func readRecorded(t *testing.T, path string) []answer {
+func readRecorded(t *testing.T, path string) []response {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
-	var answers []answer
-	require.NoError(t, json.Unmarshal(content, &answers))
-	return answers
+	var responses []response
+	require.NoError(t, json.Unmarshal(content, &responses))
+	return responses
 }
 
 // requestTarget is the resource and object of a request's path.

@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// TestRecorded_Writer compares what the Writer answers with what the real API server answered.
+// TestRecorded_Writer compares the Writer's responses with the real API server's.
 func TestRecorded_Writer(t *testing.T) {
 	for _, scenario := range scenarios(t) {
 		t.Run(namespaceOf(scenario), func(t *testing.T) {
@@ -65,7 +65,7 @@ func (p *writerPlayer) send(t *testing.T, req request) (code int, warnings []str
 	target := targetOf(t, req.path)
 	resource := p.registry.Lookup(target.group, target.version, target.plural)
 	if resource == nil {
-		return p.answer(t, write.Result{}, apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, true))
+		return p.response(t, write.Result{}, apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, true))
 	}
 	wr := &write.Request{
 		Resource: resource, Subresource: target.subresource, Namespace: target.namespace, Name: target.name,
@@ -88,7 +88,7 @@ func (p *writerPlayer) send(t *testing.T, req request) (code int, warnings []str
 	default:
 		result, err = p.deleteCollection(t, wr, content)
 	}
-	return p.answer(t, result, err)
+	return p.response(t, result, err)
 }
 
 func (p *writerPlayer) get(req *write.Request) (write.Result, error) {
@@ -120,8 +120,8 @@ func (p *writerPlayer) deleteCollection(t *testing.T, req *write.Request, body w
 	})
 }
 
-// answer returns a result or an error as HTTP has it.
-func (p *writerPlayer) answer(t *testing.T, result write.Result, err error) (code int, warnings []string, body map[string]any) {
+// response returns a result or an error as HTTP has it.
+func (p *writerPlayer) response(t *testing.T, result write.Result, err error) (code int, warnings []string, body map[string]any) {
 	t.Helper()
 	var value any = result.Object
 	code = result.Code

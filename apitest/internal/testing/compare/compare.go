@@ -75,8 +75,8 @@ func connect(t testing.TB, cfg *transport.Config) *Server {
 	return &Server{Client: c, Requests: realserver.New(conn), Namespace: client.NewNamespace(t, c), warnings: received}
 }
 
-// Answers calls play with both servers. It fails unless the answers are equal, and at least atLeast.
-func Answers(t *testing.T, opts *apitest.Options, atLeast int, play func(t *testing.T, s *Server) map[string]string) {
+// Responses calls play with both servers. It fails unless the responses are equal, and at least atLeast.
+func Responses(t *testing.T, opts *apitest.Options, atLeast int, play func(t *testing.T, s *Server) map[string]string) {
 	t.Helper()
 	want := play(t, Sandbox(t))
 	got := play(t, Apitest(t, opts))

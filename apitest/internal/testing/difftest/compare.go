@@ -21,7 +21,7 @@ func compare(operations []Operation, a, b transcript) []difference {
 	second, secondOrder := normalize(operations, b)
 	var all []difference
 	for i, op := range operations {
-		if lines := compareAnswers(first[i], second[i]); len(lines) > 0 {
+		if lines := compareResponses(first[i], second[i]); len(lines) > 0 {
 			all = append(all, difference{op: op, lines: lines})
 		}
 	}
@@ -37,7 +37,7 @@ func compare(operations []Operation, a, b transcript) []difference {
 	return all
 }
 
-func compareAnswers(a, b normalAnswer) []string {
+func compareResponses(a, b normalResponse) []string {
 	var lines []string
 	if a.Status != b.Status {
 		lines = append(lines, fmt.Sprintf("status: %d | %d", a.Status, b.Status))

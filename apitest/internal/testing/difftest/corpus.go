@@ -174,9 +174,9 @@ func (s *Server) findValid(t testing.TB, r *rand.Rand, k *kind) bool {
 	isValid := func(body map[string]any) bool {
 		body["metadata"] = map[string]any{"name": "valid"}
 		path := strings.ReplaceAll(k.collection(k.version), "${ns}", "default") + "?dryRun=All&fieldValidation=Strict"
-		answer := s.do(t, http.MethodPost, path, "", jsonType, "", encode(body))
+		response := s.do(t, http.MethodPost, path, "", jsonType, "", encode(body))
 		delete(body, "metadata")
-		return answer.Status == http.StatusCreated
+		return response.Status == http.StatusCreated
 	}
 	var valid []string
 	for _, text := range k.bodies {

@@ -30,8 +30,8 @@ type normalizer struct {
 	uuid, time, address, versionInText, tooOld, generated, age, untyped, nodePort, diff, template *regexp.Regexp
 }
 
-// normalAnswer is a decoded and normalised Answer.
-type normalAnswer struct {
+// normalResponse is a decoded and normalised Response.
+type normalResponse struct {
 	Status      int
 	ContentType string
 	Warnings    []any
@@ -40,7 +40,7 @@ type normalAnswer struct {
 }
 
 // normalize returns the normalised responses, and the ordered labels of all resourceVersions.
-func normalize(operations []Operation, script transcript) ([]normalAnswer, []string) {
+func normalize(operations []Operation, script transcript) ([]normalResponse, []string) {
 	n := &normalizer{
 		script: script, uids: map[string]string{}, versions: map[int64]string{}, byKind: map[string][]int64{},
 		uuid:          regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
@@ -55,15 +55,15 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 		template:      regexp.MustCompile(`Invalid value: \{.*\}: field is immutable`),                    // a pod template as a Go struct
 		generated:     regexp.MustCompile(`generated-[bcdfghjklmnpqrstvwxz2456789]{5}\b`),
 	}
-	decoded := make([]normalAnswer, len(script.answers))
-	for i, answer := range script.answers {
+	decoded := make([]normalResponse, len(script.responses))
+	for i, response := range script.responses {
 		n.kind = operations[i].Kind
-		decoded[i] = normalAnswer{Status: answer.Status, ContentType: answer.ContentType, Body: decode(answer.Body, answer.ContentType)}
+		decoded[i] = normalResponse{Status: response.Status, ContentType: response.ContentType, Body: decode(response.Body, response.ContentType)}
 		n.collect(fmt.Sprint(i), decoded[i].Body)
 	}
-	for i, answer := range script.answers {
+	for i, response := range script.responses {
 		n.kind = operations[i].Kind
-		for _, line := range answer.Events {
+		for _, line := range response.Events {
 			event := decode(line, "")
 			if isProgress(event) {
 				continue
@@ -80,7 +80,7 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 		n.kind = operations[i].Kind
 		hideCacheVersion(operations[i], decoded[i].Body)
 		decoded[i].Body = n.value("", decoded[i].Body)
-		for _, warning := range script.answers[i].Warnings {
+		for _, warning := range script.responses[i].Warnings {
 			decoded[i].Warnings = append(decoded[i].Warnings, n.text(warning))
 		}
 		for at := range decoded[i].Events {

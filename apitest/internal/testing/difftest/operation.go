@@ -43,8 +43,8 @@ const (
 	faultState    = "state"    // absent, present or stale objects, failed preconditions, expired versions
 )
 
-// Answer is the response of a server before normalisation.
-type Answer struct {
+// Response is the response of a server before normalisation.
+type Response struct {
 	Status      int
 	ContentType string
 	Warnings    []string
@@ -63,5 +63,5 @@ type Scenario struct {
 type transcript struct {
 	namespace, prefix string
 	began             int64 // the resourceVersion before the first operation
-	answers           []Answer
+	responses         []Response
 }

@@ -34,7 +34,7 @@ var (
 func play(t testing.TB, s *Server, kinds []*kind, namespace, prefix string, operations []Operation) transcript {
 	t.Helper()
 	p := &player{
-		t: t, server: s, kinds: kinds, script: transcript{namespace: namespace, prefix: prefix, answers: make([]Answer, len(operations))},
+		t: t, server: s, kinds: kinds, script: transcript{namespace: namespace, prefix: prefix, responses: make([]Response, len(operations))},
 		objects: map[string]string{}, first: map[string]string{}, listed: map[int][2]string{},
 	}
 	p.script.began = p.prepare()
@@ -49,14 +49,14 @@ func play(t testing.TB, s *Server, kinds []*kind, namespace, prefix string, oper
 // prepare creates the namespaces and returns the resourceVersion after their creation.
 func (p *player) prepare() (version int64) {
 	for _, name := range []string{p.script.namespace, p.script.namespace + "-empty"} {
-		answer := p.server.do(p.t, http.MethodPost, "/api/v1/namespaces", "", jsonType, "", `{"metadata":{"name":"`+name+`"}}`)
+		response := p.server.do(p.t, http.MethodPost, "/api/v1/namespaces", "", jsonType, "", `{"metadata":{"name":"`+name+`"}}`)
 		var created struct {
 			Metadata struct {
 				ResourceVersion int64 `json:"resourceVersion,string"`
 			} `json:"metadata"`
 		}
-		if err := json.Unmarshal([]byte(answer.Body), &created); err != nil || answer.Status != http.StatusCreated {
-			p.t.Fatalf("create namespace %s: %d %s", name, answer.Status, answer.Body)
+		if err := json.Unmarshal([]byte(response.Body), &created); err != nil || response.Status != http.StatusCreated {
+			p.t.Fatalf("create namespace %s: %d %s", name, response.Status, response.Body)
 		}
 		version = created.Metadata.ResourceVersion
 	}
@@ -86,13 +86,13 @@ func (p *player) playOne(i int, op Operation) {
 		p.openWatch(i, op, target)
 		return
 	}
-	answer := p.server.do(p.t, op.Method, target, op.Writer, op.ContentType, op.Accept, body)
-	p.script.answers[i] = answer
-	if answer.Status < 300 && !strings.Contains(op.Query, "dryRun") && op.Accept == "" {
-		p.remember(op, path, answer.Body)
+	response := p.server.do(p.t, op.Method, target, op.Writer, op.ContentType, op.Accept, body)
+	p.script.responses[i] = response
+	if response.Status < 300 && !strings.Contains(op.Query, "dryRun") && op.Accept == "" {
+		p.remember(op, path, response.Body)
 	}
 	if op.Method == http.MethodPost && strings.Contains(body, `"generateName"`) {
-		p.deleteGenerated(path, answer)
+		p.deleteGenerated(path, response)
 	}
 }
 
@@ -118,9 +118,9 @@ func (p *player) outage(method string) {
 }
 
 // deleteGenerated deletes an object with a generated name. Its position in lists would be random.
-func (p *player) deleteGenerated(path string, answer Answer) {
-	found := generatedName.FindStringSubmatch(answer.Body)
-	if answer.Status == http.StatusCreated && found != nil {
+func (p *player) deleteGenerated(path string, response Response) {
+	found := generatedName.FindStringSubmatch(response.Body)
+	if response.Status == http.StatusCreated && found != nil {
 		p.server.do(p.t, http.MethodDelete, path+"/"+found[1]+"?gracePeriodSeconds=0&propagationPolicy=Background", "", "", "", "")
 	}
 }

@@ -99,7 +99,7 @@ func Run(t testing.TB, sandbox, double *Server, c Config) *Result {
 		})
 	}
 	running.Wait()
-	require.False(t, t.Failed(), "a server did not answer")
+	require.False(t, t.Failed(), "a server did not respond")
 	return summarize(t, c, p, blocks)
 }
 

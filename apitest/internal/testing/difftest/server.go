@@ -113,31 +113,31 @@ func (s *Server) open(t testing.TB, method, path, writer, contentType, accept, b
 	return s.client.Do(req)
 }
 
-func (s *Server) do(t testing.TB, method, path, writer, contentType, accept, body string) Answer {
+func (s *Server) do(t testing.TB, method, path, writer, contentType, accept, body string) Response {
 	t.Helper()
 	for {
-		answer, err := s.try(t, method, path, writer, contentType, accept, body)
+		response, err := s.try(t, method, path, writer, contentType, accept, body)
 		require.NoError(t, err, "%s %s", method, path)
 		// A real server's cache starts with the first request of a resource, and may restart.
-		if answer.Status != http.StatusTooManyRequests || !strings.Contains(answer.Body, "storage is (re)initializing") {
-			return answer
+		if response.Status != http.StatusTooManyRequests || !strings.Contains(response.Body, "storage is (re)initializing") {
+			return response
 		}
 	}
 }
 
 // try sends a request and returns its response or a connection error.
-func (s *Server) try(t testing.TB, method, path, writer, contentType, accept, body string) (Answer, error) {
+func (s *Server) try(t testing.TB, method, path, writer, contentType, accept, body string) (Response, error) {
 	t.Helper()
 	response, err := s.open(t, method, path, writer, contentType, accept, body)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer response.Body.Close()
 	var text bytes.Buffer
 	if _, err := io.Copy(&text, response.Body); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
-	return Answer{
+	return Response{
 		Status: response.StatusCode, Body: text.String(),
 		ContentType: response.Header.Get("Content-Type"), Warnings: response.Header.Values("Warning"),
 	}, nil
@@ -148,8 +148,8 @@ const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 // define creates a definition. An existing definition, of an earlier run, is the same.
 func (s *Server) define(t testing.TB, definition string) {
 	t.Helper()
-	answer := s.do(t, http.MethodPost, definitionsPath, "", jsonType, "", definition)
-	require.Contains(t, []int{http.StatusCreated, http.StatusConflict}, answer.Status, answer.Body)
+	response := s.do(t, http.MethodPost, definitionsPath, "", jsonType, "", definition)
+	require.Contains(t, []int{http.StatusCreated, http.StatusConflict}, response.Status, response.Body)
 }
 
 // awaitServed waits until the kinds are served. A real server needs some time after its start or the creation of a definition.
@@ -159,8 +159,8 @@ func (s *Server) awaitServed(t testing.TB, kinds []*kind, namespace string) {
 		for _, version := range append([]string{k.version}, k.versions...) {
 			path := strings.ReplaceAll(k.collection(version), "${ns}", namespace) + "?labelSelector=difftest%3Dabsent"
 			require.Eventually(t, func() bool {
-				answer, err := s.try(t, http.MethodGet, path, "", "", "", "")
-				return err == nil && answer.Status == http.StatusOK
+				response, err := s.try(t, http.MethodGet, path, "", "", "", "")
+				return err == nil && response.Status == http.StatusOK
 			}, 2*time.Minute, 20*time.Millisecond, path)
 			s.awaitCache(t, strings.TrimSuffix(path, "?labelSelector=difftest%3Dabsent"))
 		}

@@ -66,7 +66,7 @@ func ids(operations []Operation) []int {
 	return all
 }
 
-// TestResult_ShrinkPrintsPair plays a block on two scripted servers, one of which answers a read otherwise after a certain write.
+// TestResult_ShrinkPrintsPair plays a block on two scripted servers, one of which returns a different object after a certain write.
 func TestResult_ShrinkPrintsPair(t *testing.T) {
 	good := scriptedServer(t, false)
 	faulty := scriptedServer(t, true)
@@ -119,7 +119,7 @@ func scriptedBlock(k *kind) []Operation {
 	return operations
 }
 
-// scriptedServer answers all requests with the same object. With a fault, it forgets a mark that was written in the same namespace.
+// scriptedServer responds to all requests with the same object. With a fault, it forgets a mark that was written in the same namespace.
 func scriptedServer(t *testing.T, faulty bool) *Server {
 	t.Helper()
 	var mu sync.Mutex

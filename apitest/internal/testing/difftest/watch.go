@@ -28,13 +28,13 @@ func (p *player) openWatch(i int, op Operation, target string) {
 	if err != nil {
 		p.t.Fatalf("watch %s: %v", target, err)
 	}
-	p.script.answers[i] = Answer{
+	p.script.responses[i] = Response{
 		Status: response.StatusCode, ContentType: response.Header.Get("Content-Type"), Warnings: response.Header.Values("Warning"),
 	}
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(response.Body)
 		_ = response.Body.Close()
-		p.script.answers[i].Body = string(text)
+		p.script.responses[i].Body = string(text)
 		return
 	}
 	w := &openWatch{index: i, op: op, response: response, arrived: make(chan string, 10000)}
@@ -78,25 +78,25 @@ func (p *player) closeWatch(w *openWatch) {
 	_ = json.Unmarshal([]byte(p.resolve(w.op.Sentinel)), &sentinel)
 	path := p.resolve(w.op.SentinelPath)
 	object := path + "/" + sentinel.Metadata.Name
-	var answer Answer
+	var response Response
 	if w.op.SentinelPatch != "" {
-		answer = p.server.do(p.t, http.MethodPatch, object, "", mergePatch, "", w.op.SentinelPatch)
+		response = p.server.do(p.t, http.MethodPatch, object, "", mergePatch, "", w.op.SentinelPatch)
 	}
-	if answer.Status != http.StatusOK {
-		answer = p.server.do(p.t, http.MethodPost, path, "", jsonType, "", p.resolve(w.op.Sentinel))
+	if response.Status != http.StatusOK {
+		response = p.server.do(p.t, http.MethodPost, path, "", jsonType, "", p.resolve(w.op.Sentinel))
 	}
-	if answer.Status == http.StatusCreated || answer.Status == http.StatusOK {
+	if response.Status == http.StatusCreated || response.Status == http.StatusOK {
 		w.await(sentinel.Metadata.Annotations.Sentinel)
 	}
 	_ = w.response.Body.Close()
 	for range w.arrived { // until it is closed
 	}
-	if answer.Status == http.StatusCreated {
+	if response.Status == http.StatusCreated {
 		p.server.do(p.t, http.MethodDelete, object+"?gracePeriodSeconds=0", "", "", "", "")
-	} else if answer.Status != http.StatusOK {
-		w.events = append(w.events, fmt.Sprintf(`{"type":"SENTINEL","status":%d}`, answer.Status))
+	} else if response.Status != http.StatusOK {
+		w.events = append(w.events, fmt.Sprintf(`{"type":"SENTINEL","status":%d}`, response.Status))
 	}
-	p.script.answers[w.index].Events = w.events
+	p.script.responses[w.index].Events = w.events
 }
 
 // await collects events until the sentinel or the end of the watch.

@@ -27,8 +27,8 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Answer is the result of a write: an object with warnings, causes, or the message of an error without causes.
-type Answer struct {
+// Response is the result of a write: an object with warnings, causes, or the message of an error without causes.
+type Response struct {
 	Object   map[string]any
 	Warnings []string
 	Causes   []string
@@ -52,8 +52,8 @@ func Connect(t testing.TB) *Server {
 // New returns the API server of a connection, for the same requests to apitest.
 func New(conn *transport.Conn) *Server { return &Server{conn} }
 
-// Write sends an object and returns the answer.
-func (s *Server) Write(t testing.TB, method, path string, query url.Values, obj map[string]any) Answer {
+// Write sends an object and returns the result.
+func (s *Server) Write(t testing.TB, method, path string, query url.Values, obj map[string]any) Response {
 	t.Helper()
 	var body []byte
 	if obj != nil {
@@ -65,32 +65,32 @@ func (s *Server) Write(t testing.TB, method, path string, query url.Values, obj 
 	if method == http.MethodPatch {
 		mediaType = "application/merge-patch+json"
 	}
-	answer, err := s.Send(t, method, path, query, mediaType, body)
+	result, err := s.Send(t, method, path, query, mediaType, body)
 	if err != nil {
-		return AnswerOf(t, err)
+		return ResponseOf(t, err)
 	}
-	return answer
+	return result
 }
 
-// Send sends a body as it is and returns the answer, or the Status as an error.
-func (s *Server) Send(t testing.TB, method, path string, query url.Values, mediaType string, body []byte) (Answer, error) {
+// Send sends a body as it is and returns the result, or the Status as an error.
+func (s *Server) Send(t testing.TB, method, path string, query url.Values, mediaType string, body []byte) (Response, error) {
 	t.Helper()
 	response, err := s.conn.Do(t.Context(), &transport.Request{
 		Method: method, Path: path, Query: query, Header: http.Header{"Content-Type": {mediaType}}, Body: body,
 	})
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	answer := Answer{}
-	require.NoError(t, utiljson.Unmarshal(content, &answer.Object))
+	result := Response{}
+	require.NoError(t, utiljson.Unmarshal(content, &result.Object))
 	for _, warning := range response.Header["Warning"] {
 		text := strings.TrimSuffix(strings.TrimPrefix(warning, `299 - "`), `"`)
-		answer.Warnings = append(answer.Warnings, strings.ReplaceAll(text, `\"`, `"`))
+		result.Warnings = append(result.Warnings, strings.ReplaceAll(text, `\"`, `"`))
 	}
-	return answer, nil
+	return result, nil
 }
 
 // Delete deletes an object, also after the test's end.
@@ -108,15 +108,15 @@ func (s *Server) Delete(t testing.TB, path string) {
 
 var uidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// AnswerOf converts a Status to an Answer, without causes in metadata: package write validates these.
-func AnswerOf(t testing.TB, err error) Answer {
+// ResponseOf converts a Status to a Response, without causes in metadata: package write validates these.
+func ResponseOf(t testing.TB, err error) Response {
 	t.Helper()
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
-		return Answer{Message: err.Error()} // of the connection: the server's handler panicked
+		return Response{Message: err.Error()} // of the connection: the server's handler panicked
 	}
 	if status.ErrStatus.Details == nil || len(status.ErrStatus.Details.Causes) == 0 {
-		return Answer{Message: status.ErrStatus.Message}
+		return Response{Message: status.ErrStatus.Message}
 	}
 	causes := []string{}
 	for _, cause := range status.ErrStatus.Details.Causes {
@@ -128,11 +128,11 @@ func AnswerOf(t testing.TB, err error) Answer {
 		causes = append(causes, fmt.Sprintf("%s %s: %s", cause.Type, cause.Field, message))
 	}
 	slices.Sort(causes)
-	return Answer{Causes: causes}
+	return Response{Causes: causes}
 }
 
 // Normalize removes values specific to a server.
-func Normalize(a Answer) Answer {
+func Normalize(a Response) Response {
 	if a.Object == nil {
 		return a
 	}
@@ -151,8 +151,8 @@ func Normalize(a Answer) Answer {
 	return a
 }
 
-// Differences returns a line for each differing path of two answers.
-func Differences(want, got Answer) (lines []string) {
+// Differences returns a line for each differing path of two responses.
+func Differences(want, got Response) (lines []string) {
 	if want.Message != got.Message {
 		lines = append(lines, fmt.Sprintf("message: %q, not %q", got.Message, want.Message))
 	}
