@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is the clock of a server. A test can set, move and skew it. The clock determines creationTimestamp, deletionTimestamp,
+// Clock is the clock of a server. A test can move and skew it. The clock determines creationTimestamp, deletionTimestamp,
 // the times of managed fields and conditions, and the expiry of tokens. It advances with Options.Now.
 //
 // Times written by clients, such as renewTime of a Lease, do not follow it: a server clock that is ahead makes the client's clock
@@ -35,14 +35,6 @@ func (c *Clock) Now() time.Time {
 		now = now.Add(time.Duration(c.random.Int64N(2*int64(c.jitter)+1)) - c.jitter)
 	}
 	return now
-}
-
-// Set sets the clock to now. It advances from there.
-func (c *Clock) Set(now time.Time) {
-	base := c.base()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.offset = now.Sub(base)
 }
 
 // Jump moves the clock forward, or backward by a negative duration, like a correction of a machine's clock.

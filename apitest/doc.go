@@ -7,7 +7,7 @@
 //	server.AssertRequests(t, 1, apitest.OfResource("widgets.example.com/status"), apitest.Succeeded)
 //
 // [Options] has users and RBAC, admission functions, simulated controllers, and handlers for exec, logs and port-forward.
-// [Server.Inject] makes requests fail. [Server.Restart], [Server.Disconnect] and [Server.Compact] interrupt clients.
+// [Server.Inject] makes requests fail. [Server.Restart] and [Server.Compact] interrupt clients.
 // [Server.Clock] changes the time. [Server.Requests] and [Server.StatesOf] return the past requests and states. Package simulate
 // runs a controller many times under random faults. docs/APITEST.md lists the limits of the server.
 package apitest

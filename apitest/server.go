@@ -182,7 +182,7 @@ func (s *Server) Close() {
 }
 
 // Restart closes all connections, stops accepting for the duration down, and serves again at the same address with the same
-// objects and history. It is like replacing the API server's process and keeping etcd.
+// objects and history. It is like replacing the API server's process and keeping etcd. With 0, clients may connect again at once.
 func (s *Server) Restart(down time.Duration) error {
 	s.mu.Lock()
 	if s.closed {
@@ -214,6 +214,3 @@ func (s *Server) Restart(down time.Duration) error {
 // Compact removes the history up to the present, like etcd's compaction. Lists and watches at an older resourceVersion, and
 // continued lists, get 410. Running watches continue.
 func (s *Server) Compact() { s.store.Compact(s.store.Revision()) }
-
-// Disconnect closes all connections. Clients may connect again at once.
-func (s *Server) Disconnect() error { return s.Restart(0) }
