@@ -27,7 +27,7 @@ type certAuthority struct {
 // a millisecond.
 var sharedAuthority = sync.OnceValues(newAuthority)
 
-// The certificates are valid in a testing/synctest bubble, too, whose clock begins in the year 2000.
+// The certificates are also valid in a testing/synctest bubble: its clock begins in the year 2000.
 var (
 	notBefore = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)

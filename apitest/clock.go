@@ -9,8 +9,8 @@ import (
 // Clock is the clock of a server. A test can move and skew it. The clock determines creationTimestamp, deletionTimestamp,
 // the times of managed fields and conditions, and the expiry of tokens. It advances with Options.Now.
 //
-// Times written by clients, such as renewTime of a Lease, do not follow it: a server clock that is ahead makes the client's clock
-// look slow. Timers of the server (latency, bookmarks, watch timeouts, grace periods of simulated pods) and Retry-After are
+// Times written by clients, such as renewTime of a Lease, do not follow it: to a server with a fast clock, the client's clock
+// looks slow. Timers of the server (latency, bookmarks, watch timeouts, grace periods of simulated pods) and Retry-After are
 // durations and not affected. Clock is safe for concurrent use.
 type Clock struct {
 	base func() time.Time

@@ -8,19 +8,19 @@ import (
 	"github.com/anykind/anykind/apitest/internal/serve"
 )
 
-// Request is a request that has got its response or has lost its connection.
+// Request is a finished request: with a response, or with a broken connection.
 type Request struct {
 	Time     time.Time
 	Duration time.Duration // of a watch until its end
 	User     string        // "" if it was not authenticated
-	// Verb is that of the API: get, list, watch, create, update, patch, delete or deletecollection. For a path that is no
-	// resource's it is the method in lower case, and Resource is "".
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection. For a non-resource path, Verb is the method in
+	// lower case and Resource is "".
 	Verb                                                   string
 	Group, Version, Resource, Subresource, Namespace, Name string
 	Method, Path, Query                                    string
 	UserAgent, ContentType                                 string
-	Body                                                   []byte // as it was sent, but JSON if that was Protobuf; read-only; nil in old requests, see Options.History
-	Code                                                   int    // of the response, 0 if the connection was dropped before it
+	Body                                                   []byte // as sent, Protobuf converted to JSON; read-only; nil in old requests, see Options.History
+	Code                                                   int    // of the response; 0 if the connection broke before it
 	Revision                                               int64  // the resourceVersion of the last write when the request arrived
 }
 
@@ -69,8 +69,8 @@ func requestOf(r *serve.Record) Request {
 	return request
 }
 
-// Requests returns the requests that the server has finished, in that order, or those of them for which every match returns true.
-// Running watches are not among them.
+// Requests returns the finished requests in the order of their end, without running watches. A request is included if every match
+// returns true.
 func (s *Server) Requests(match ...func(Request) bool) []Request {
 	s.requests.mu.Lock()
 	defer s.requests.mu.Unlock()

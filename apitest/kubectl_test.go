@@ -100,7 +100,7 @@ func newKubectl(t *testing.T, program, kubeconfig string) *kubectl {
 	}}
 }
 
-// run runs a command line and returns what it prints, without what differs between two servers.
+// run runs a command line and returns its output without server-specific values.
 func (k *kubectl) run(t *testing.T, line string) kubectlResult {
 	t.Helper()
 	args, err := k.arguments(t.Context(), line)
@@ -132,7 +132,7 @@ func (k *kubectl) execute(ctx context.Context, args ...string) (output string, c
 
 var quoted = regexp.MustCompile(`(?:[^\s']|'[^']*')+`)
 
-// arguments splits a command line at spaces outside of single quotes, and writes the files that it names.
+// arguments splits a command line at spaces outside of single quotes, and writes its files.
 func (k *kubectl) arguments(ctx context.Context, line string) ([]string, error) {
 	var args []string
 	for _, arg := range quoted.FindAllString(line, -1) {
@@ -194,7 +194,7 @@ func (k *kubectl) normalize(output string) string {
 	return sortCauses(output)
 }
 
-// sortCauses sorts what is wrong with an object, which the real server lists in any order.
+// sortCauses sorts causes: the real server returns them in random order.
 func sortCauses(output string) string {
 	lines := strings.Split(output, "\n")
 	for start := 0; start < len(lines); start++ {
@@ -208,7 +208,7 @@ func sortCauses(output string) string {
 	return strings.Join(lines, "\n")
 }
 
-// removeNamespace removes the sandbox's namespace, which has no controller that would.
+// removeNamespace removes the sandbox's namespace. The sandbox has no namespace controller.
 func removeNamespace(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)

@@ -38,7 +38,7 @@ func exclusions(t *testing.T) map[string]string {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// clusterTests returns the tests of a package's files that use the sandbox.
+// clusterTests returns a package's tests in files with the sandbox.
 func clusterTests(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))

@@ -40,7 +40,7 @@ type Process struct {
 	Client *dynamic.Client
 	// Config is the configuration of Client, for programs that open their own connections.
 	Config *transport.Config
-	// HTTPClient and URL are for clients of other libraries, which must use JSON.
+	// HTTPClient and URL are for clients of other libraries. They must use JSON.
 	HTTPClient *http.Client
 	URL        string
 }

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newWebhook returns a webhook that does what the name of the object says, and its CA bundle.
+// newWebhook returns the URL and the CA bundle of a webhook. The name of the object chooses its behavior.
 func newWebhook(t *testing.T) (url, bundle string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -116,7 +116,7 @@ func configuration(kind, name, namespace, url, bundle, failurePolicy, selector s
 	}}
 }
 
-// shown returns the parts of a config map that the webhooks change.
+// shown returns the parts of a config map changed by the webhooks.
 func shown(object *unstructured.Object) string {
 	if object == nil {
 		return ""

@@ -16,7 +16,7 @@ import (
 	limitedpatch "github.com/anykind/anykind/apitest/internal/jsonpatch"
 )
 
-// callError is a failure to call a webhook, which its failure policy decides about.
+// callError is a failed call of a webhook. The failure policy decides whether it rejects the request.
 type callError struct {
 	webhook string
 	cause   error
@@ -28,7 +28,8 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() error { return e.cause }
 
-// mutate calls the webhooks one after the other. If one changed the object, those before it that want it are called again.
+// mutate calls the webhooks in order. If a webhook changes the object, earlier webhooks with reinvocationPolicy IfNeeded are called
+// a second time at the end.
 func (a *Admission) mutate(ctx context.Context, hooks []*invocation, attributes *Attributes) error {
 	reinvoke := map[*invocation]bool{}
 	for _, hook := range hooks {
@@ -114,7 +115,8 @@ func (a *Admission) validate(ctx context.Context, hooks []*invocation, attribute
 	return nil
 }
 
-// callOrIgnore returns the response of a webhook that allows the request, nil if it could not be called and need not be.
+// callOrIgnore returns the response of a webhook if it allows the request. It returns nil if the call failed and the failure policy
+// is Ignore.
 func (a *Admission) callOrIgnore(ctx context.Context, hook *invocation, attributes *Attributes, mutating bool) (*response, error) {
 	if attributes.DryRun && hook.SideEffects != "None" && hook.SideEffects != "NoneOnDryRun" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", hook.Name))
@@ -143,7 +145,7 @@ func (a *Admission) failed(hook *invocation, err *callError) error {
 	return apierrors.NewInternalError(err)
 }
 
-// denied returns the Status of a webhook that does not allow the request, with at least code 400.
+// denied returns the Status of a rejection by a webhook. Its code is at least 400.
 func denied(name string, result *metav1.Status) error {
 	if result == nil {
 		result = &metav1.Status{}

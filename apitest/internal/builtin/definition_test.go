@@ -49,7 +49,7 @@ func TestCreate_DefinitionsAsRealServer(t *testing.T) {
 	assert.Greater(t, rejected, 100)
 }
 
-// withoutVersions removes versions and schemas from causes, which the server prints as internal Go structs.
+// withoutVersions removes versions and schemas from causes: the server prints them as internal Go structs.
 func withoutVersions(response realserver.Response) realserver.Response {
 	for i, cause := range response.Causes {
 		field, _, _ := strings.Cut(cause, ": Invalid value: ")
@@ -66,7 +66,7 @@ func hasRuleCause(causes []string) bool {
 	})
 }
 
-// breakDefinition changes one place of a definition and says which.
+// breakDefinition makes a random change to a definition and returns its description.
 func breakDefinition(random *rand.Rand, definition map[string]any) string {
 	spec := definition["spec"].(map[string]any)
 	versions := spec["versions"].([]any)

@@ -2,8 +2,8 @@
 // of a cluster over a server's store (Run): garbage collection, namespace deletion, default service accounts, the workload
 // controllers, and a kubelet. Its containers start at once.
 //
-// In Run, a single goroutine reads the events of the whole store, queues the keys of affected objects, and reconciles them one by one. It
-// reads the store and writes through the write path, like a client. A failed reconciliation is retried after a delay. There are
+// Run is a single goroutine. It reads the events of the whole store, queues the keys of affected objects, and reconciles keys in
+// order. It reads the store and writes through the write path, like a client. A failed reconciliation is retried after a delay. There are
 // no other delays, so a rollout takes no time in a testing/synctest bubble.
 package controllers
 

@@ -1,8 +1,8 @@
 // Package jsonpatch applies JSON patches with the API server's limit of copied bytes.
 //
-// The library's limit is a variable of the process, which belongs to the test. So a patch with copies is first replayed on a separate
-// document to compute the size of each copy. Then the library applies the patch. All other errors are the library's: the replay stops
-// at an operation that does not apply, and the library gets the operations up to it.
+// The library's own limit is a global variable. Setting it would change the process of the test. Instead, a patch with copies is
+// first replayed on a separate document to compute the size of each copy. Then the library applies the patch, so all errors besides
+// the limit are the library's. If the replay stops at an operation, the library applies the operations up to and including it.
 package jsonpatch
 
 import (
@@ -12,7 +12,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// MaxCopied is the API server's limit of the bytes that the copies of one patch add.
+// MaxCopied is the API server's limit of bytes added by the copy operations of a patch.
 const MaxCopied = 3 << 20
 
 // Apply returns the patched document. Errors are the library's.
@@ -40,7 +40,8 @@ func apply(document []byte, patch jsonpatch.Patch, limit int64) ([]byte, error) 
 	return nil, fmt.Errorf("apitest: the size of operation %d of the JSON patch is unknown", applied)
 }
 
-// replayed returns the index of the first operation that does not apply, or len(patch), and an error if that operation copies too much.
+// replayed returns the number of operations before the first failing operation. tooLarge is the error if that operation exceeds
+// limit.
 func replayed(document []byte, patch jsonpatch.Patch, limit int64) (applied int, tooLarge error) {
 	root := &node{raw: document}
 	if !root.open() {

@@ -60,7 +60,7 @@ func random(r *rand.Rand, depth int) string {
 	return "{" + strings.Join(fields, ",") + "}"
 }
 
-// randomPatch returns a patch of operations of which most apply to the document.
+// randomPatch returns a random patch; most of its operations apply to the document.
 func randomPatch(r *rand.Rand, document []byte) (patch jsonpatch.Patch) {
 	path := func() string {
 		text := ""

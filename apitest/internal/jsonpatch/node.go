@@ -9,8 +9,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// node is a JSON value. It is parsed only as deep as operations reach, as in the library: unparsed JSON is copied with its duplicate
-// fields and escape sequences, which count. A nil node is null or absent.
+// node is a JSON value, parsed only as deep as operations reach. In the library, too, the size of a copy includes duplicate fields
+// and escape sequences of unparsed JSON. A nil node is null or absent.
 type node struct {
 	raw    json.RawMessage // nil is null
 	fields map[string]*node
@@ -80,7 +80,7 @@ func (n *node) openAll() {
 	}
 }
 
-// apply applies an operation to the document, and returns the size of what it copies.
+// apply applies an operation to the document. copied is the size of the value copied by it.
 func (n *node) apply(op jsonpatch.Operation) (copied int64, ok bool) {
 	path, err := op.Path()
 	if err != nil {

@@ -53,8 +53,8 @@ func builtinResource(g recorded.Group, version string, r recorded.Resource) *Res
 	return resource
 }
 
-// servedStorageVersion returns the recorded storage version if it is served, otherwise version. A server that supports a
-// downgrade stores an older version, which may not be served.
+// servedStorageVersion returns the recorded storage version if it is served, otherwise version. To permit a downgrade,
+// the storage version can be an older version without requests.
 func servedStorageVersion(g recorded.Group, version string, r recorded.Resource) string {
 	for _, v := range g.Versions {
 		if v.Name == r.StorageVersion {

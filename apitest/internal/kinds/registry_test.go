@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// widgets returns a CustomResourceDefinition with the versions, the first of which is stored.
+// widgets returns a CustomResourceDefinition with the versions. The first version is stored.
 func widgets(versions ...string) map[string]any {
 	var list []any
 	for i, v := range versions {

@@ -79,7 +79,7 @@ func (s *realServer) waitForGroups(t *testing.T, registry *Registry) {
 	require.Equal(t, want, got, "groups")
 }
 
-// define creates definitions of the corpus on the server, and returns a registry with the same ones.
+// define creates definitions of the corpus on the server, and returns a registry with the same definitions.
 func (s *realServer) define(t *testing.T, count int) *Registry {
 	t.Helper()
 	cluster.Define(t, func(ctx context.Context, method, path, body string) (string, error) {

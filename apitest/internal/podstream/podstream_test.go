@@ -188,7 +188,7 @@ func TestHandler_Proxy(t *testing.T) {
 	assert.Equal(t, "services default/https:web:443 /a/b?c=d", out)
 }
 
-// kubectlOf returns a function that runs kubectl on the server and ends it after a while.
+// kubectlOf returns a function to run kubectl on the server with a timeout.
 func kubectlOf(t *testing.T, server *apitest.Server) func(stdin string, arguments ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	path := cluster.Kubectl(t)
@@ -227,7 +227,7 @@ func TestHandler_PortForward(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-// TestHandler_FIPS140Only runs streams in a process in which algorithms that are not approved panic.
+// TestHandler_FIPS140Only runs streams in a process with GODEBUG=fips140=only: unapproved algorithms panic.
 func TestHandler_FIPS140Only(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("the FIPS 140-3 module does not run on every platform")

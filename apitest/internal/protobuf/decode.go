@@ -1,8 +1,8 @@
-// Package protobuf decodes the Protobuf form of built-in objects, which kubectl and controllers send, into the maps that their JSON
-// would decode to. Messages are decoded by a recorded table of numbers and names, not by Go types, which are large.
+// Package protobuf decodes built-in objects from Protobuf, the form sent by kubectl and client-go, to the same maps as from JSON.
+// Messages are decoded by a recorded table of field numbers and names: the Go types are large.
 //
-// A field that is present is kept, zero or not: the wire does not tell a pointer to zero from zero. What decodes the result by the
-// kind's Go type drops what that type leaves out.
+// Present fields are kept even if zero, because Protobuf encodes a pointer to zero like zero. package builtin later drops the zero
+// fields with omitempty in their Go type.
 package protobuf
 
 import (
@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// MediaType is that of a request whose body Decode reads.
+// MediaType is the media type of bodies for Decode.
 const MediaType = "application/vnd.kubernetes.protobuf"
 
 var magic = []byte{'k', '8', 's', 0}
@@ -28,11 +28,11 @@ var (
 	errTruncated = errors.New("unexpected end of the message")
 	errDepth     = errors.New("exceeded max depth")
 
-	// ErrTooLarge is the error of a body that would decode to more than [limits.MaxDecoded].
+	// ErrTooLarge reports a decoded size above [limits.MaxDecoded].
 	ErrTooLarge = fmt.Errorf("limit of the decoded object is %d", limits.MaxDecoded)
 )
 
-// maxDepth is that of encoding/json.
+// maxDepth is encoding/json's limit.
 const maxDepth = 10_000
 
 // Estimated bytes of values in memory. A map's first entry allocates room for eight. A growing list has up to twice its items.

@@ -88,7 +88,7 @@ func TestDecode_BrokenBodies(t *testing.T) {
 	require.ErrorContains(t, err, `no kind "Secret" is registered`)
 }
 
-// nested returns a JSONSchemaProps that is its own field "not", so many times.
+// nested returns a JSONSchemaProps with its field "not" nested so many times.
 func nested(depth int) []byte {
 	schema := []byte{}
 	for range depth {

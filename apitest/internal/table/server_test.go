@@ -169,7 +169,7 @@ func setKinds(resource *kinds.Resource, obj map[string]any) {
 	}
 }
 
-// normalize returns a table as a client decodes it, without what changes from one request to the next.
+// normalize returns a decoded table without values that change between requests.
 func normalize(t *testing.T, table map[string]any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(table)

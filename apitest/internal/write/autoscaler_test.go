@@ -28,7 +28,7 @@ func autoscalers(t *testing.T, s *compare.Server) map[string]*dynamic.Resource {
 	return handles
 }
 
-// withoutIdentity returns an object without what no two servers have in common.
+// withoutIdentity returns an object without server-specific values.
 func withoutIdentity(obj *unstructured.Object) any {
 	if obj == nil {
 		return nil

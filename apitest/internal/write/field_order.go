@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// sortByPosition sorts texts such as `unknown field "spec.x"` by the position of the field in the document, the order in which a
-// typed decoder reports them. A duplicate field counts at its second position.
+// sortByPosition sorts texts such as `unknown field "spec.x"` by the field's position in the document, like a typed decoder. A
+// duplicate field counts at its second position.
 func sortByPosition(texts []string, document []byte) {
 	if len(texts) < 2 || len(document) == 0 {
 		return

@@ -151,7 +151,8 @@ func (op *operation) patched(live *unstructured.Unstructured, object map[string]
 	return op.manage(live, &unstructured.Unstructured{Object: object})
 }
 
-// otherKindPatched returns what is wrong with a patch that changes the kind of a built-in object.
+// otherKindPatched returns the API server's error text for a patch that changes the kind of a built-in object, "" if the kind is
+// unchanged.
 func (op *operation) otherKindPatched(object map[string]any) string {
 	kind := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
 	want := op.kind()

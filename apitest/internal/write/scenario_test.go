@@ -140,7 +140,7 @@ func namespaceOf(scenario string) string {
 	return "write-" + strings.ReplaceAll(strings.TrimSuffix(filepath.Base(scenario), ".txt"), "_", "-")
 }
 
-// compare reports each response that differs.
+// compareRecorded reports each response that differs.
 func compareRecorded(t *testing.T, want, got []response) {
 	t.Helper()
 	require.Len(t, got, len(want))
@@ -154,7 +154,7 @@ func compareRecorded(t *testing.T, want, got []response) {
 // shownObject is a patched object in an error text, in a JSON string: the fields of Go structs have an order of their own there.
 var shownObject = regexp.MustCompile(`(Invalid value: )\\"\{.*\}\\":`)
 
-// tree returns an response as decoded JSON, without what is not compared.
+// tree returns the compared parts of a response as decoded JSON.
 func tree(t *testing.T, one response) any {
 	t.Helper()
 	var value any

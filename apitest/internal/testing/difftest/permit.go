@@ -45,8 +45,8 @@ func readPermissions(t testing.TB, path string) []*permission {
 	return all
 }
 
-// explain removes permitted lines from a difference and counts the permissions. matched means that lines were removed,
-// unexplained that lines are left. A different status of a custom resource is never permitted.
+// explain removes permitted lines from a difference and counts the permissions. matched is true if lines were removed,
+// unexplained if lines are left. A different status of a custom resource is never permitted.
 func explain(one *difference, permissions []*permission) (matched, unexplained bool) {
 	name := strings.Join([]string{one.op.Class, one.op.Verb, one.op.Kind}, " ")
 	used := map[*permission]bool{}

@@ -84,7 +84,7 @@ func TestResult_ShrinkPrintsPair(t *testing.T) {
 	assert.Equal(t, want, printedOperations(t, text))
 }
 
-// scriptedBlock returns operations of which number 30 is the write and number 70 the first read that shows it.
+// scriptedBlock returns operations: number 30 is the write, and number 70 is the first read after it.
 func scriptedBlock(k *kind) []Operation {
 	operations := numbered(90)
 	for i := range operations {
