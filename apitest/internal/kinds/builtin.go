@@ -53,8 +53,8 @@ func builtinResource(g recorded.Group, version string, r recorded.Resource) *Res
 	return resource
 }
 
-// servedStorageVersion returns the recorded storage version if it is served, otherwise version. To permit a downgrade,
-// the storage version can be an older version without requests.
+// servedStorageVersion returns the recorded storage version if it is served, otherwise version. For
+// downgrades, a server may store an older, unserved version.
 func servedStorageVersion(g recorded.Group, version string, r recorded.Resource) string {
 	for _, v := range g.Versions {
 		if v.Name == r.StorageVersion {

@@ -96,7 +96,7 @@ func playLimits(t *testing.T, s *compare.Server) map[string]string {
 	return outcomes
 }
 
-// TestWrites_TextOfAliasesIsBounded has no real server: it has no such limit: it decodes and marshals the text of each alias.
+// TestWrites_TextOfAliasesIsBounded runs on apitest only: the real server has no limit and decodes the text of each alias.
 func TestWrites_TextOfAliasesIsBounded(t *testing.T) {
 	s := compare.Apitest(t, nil)
 	aliases := "metadata: {name: a}\na: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 60) + "]\n"
