@@ -20,7 +20,7 @@ import (
 const (
 	// completionTimeout limits a completion, because the shell waits for it.
 	completionTimeout = 5 * time.Second
-	// maxCompletions is the number of names after which no further page is requested.
+	// maxCompletions limits the number of listed names.
 	maxCompletions = 1000
 	// sampleSize limits the objects read for completions of labels and fields.
 	sampleSize = 20

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostileNames are names that would control the shell's terminal, or become several candidates.
+// hostileNames have control characters for the shell's terminal, or separators of candidates.
 var hostileNames = []string{"a\x1b[2J", "a\u009b", "a\nb", "a\rb", "a\tdescription", "a\u202e", "a\u2028b"}
 
 // hostileServer serves config maps with the names, also as labels and fields, beside "apple" and "äpfel".

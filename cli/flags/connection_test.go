@@ -160,7 +160,7 @@ func TestConnection_CompletesFromServer(t *testing.T) {
 		"metadata": map[string]any{"name": "complete-me", "labels": map[string]any{"color": "blue"}}, "data": map[string]any{"size": "3"},
 	}}, nil)
 	require.NoError(t, err)
-	for i := range 30 { // of a namespace that comes first in a list of all
+	for i := range 30 { // listed first in all namespaces
 		defaults := client.Resource(t, admin, "configmaps").Namespace("default")
 		name := fmt.Sprint("other-", i)
 		_, err := defaults.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name}}}, nil)

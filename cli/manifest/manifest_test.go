@@ -18,7 +18,7 @@ func configMap(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\n"
 }
 
-// folder writes files, whose names may have folders, and returns the folder.
+// folder writes files to a new folder and returns it. Names may have subfolders.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

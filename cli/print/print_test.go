@@ -218,7 +218,7 @@ func TestFlags_Invalid(t *testing.T) {
 	}
 }
 
-// endless yields objects until n were written, and checks that each is written before the next one is requested.
+// endless yields n objects, and requires each to be written before the next request.
 func endless(t *testing.T, n int, output *bytes.Buffer) iter.Seq[*unstructured.Object] {
 	t.Helper()
 	return func(yield func(*unstructured.Object) bool) {

@@ -97,7 +97,7 @@ func isLess(a, b any) (bool, error) {
 	return false, fmt.Errorf("cannot compare %v with %v: neither two numbers nor two texts", a, b)
 }
 
-// isLessText compares quantities by value, and texts that are not quantities by bytes.
+// isLessText compares quantities by value, and other texts by bytes.
 func isLessText(a, b string) bool {
 	quantityA, err := resource.ParseQuantity(a)
 	if err != nil {

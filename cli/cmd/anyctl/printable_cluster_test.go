@@ -61,7 +61,7 @@ func hostileNamespace(t *testing.T) string {
 	return namespace
 }
 
-// hostileLines are command lines whose output has hostile texts.
+// hostileLines are command lines with hostile texts in their output.
 var hostileLines = []struct {
 	line      string
 	isKubectl bool // kubectl has the same line
@@ -130,7 +130,7 @@ func TestPipe_GetsBytesOfKubectl(t *testing.T) {
 	}
 }
 
-// A web page chooses the path that the proxy reports.
+// The reported path comes from a web page.
 func TestProxy_ReportsOneLine(t *testing.T) {
 	s := start(t, "--server", "https://127.0.0.1:1", "proxy", "--port=0")
 	s.waitFor("\r\n")

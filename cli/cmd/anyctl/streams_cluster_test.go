@@ -56,7 +56,7 @@ func background(t *testing.T, args ...string) *bufio.Reader {
 	return bufio.NewReader(out)
 }
 
-// portIn reads a line that matches, and returns the port in it.
+// portIn reads a line matching pattern, and returns its port.
 func portIn(t *testing.T, out *bufio.Reader, pattern string) string {
 	t.Helper()
 	line, err := out.ReadString('\n')
@@ -66,7 +66,7 @@ func portIn(t *testing.T, out *bufio.Reader, pattern string) string {
 	return found[1]
 }
 
-// echo sends a text through a port and returns what comes back.
+// echo sends a text through a port and returns the response.
 func echo(port, text string) (string, error) {
 	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
@@ -81,7 +81,7 @@ func echo(port, text string) (string, error) {
 	return string(answer), err
 }
 
-// Clients reach another pod of a service after the one that served them is deleted.
+// After the deletion of the forwarded pod, clients reach a second pod of the service.
 func TestPortForward_SurvivesPod(t *testing.T) {
 	namespace := runningPod(t, false)
 	c := client.Connect(t, "admin")
@@ -180,7 +180,7 @@ func TestCp_BothDirections(t *testing.T) {
 	}
 }
 
-// Pods that come while their logs are followed are added.
+// Followed logs include new pods.
 func TestLogs_FollowAddsPods(t *testing.T) {
 	namespace := runningPod(t, false)
 	out := background(t, "logs", "-n", namespace, "-f", "-l", "app=web", "--prefix", "--max-log-requests=2")

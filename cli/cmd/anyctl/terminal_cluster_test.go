@@ -29,10 +29,10 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// patience bounds what a real cluster does in its own time.
+// patience is the time-out of each wait for the cluster.
 const patience = 2 * time.Minute
 
-// built is the program, which the first test builds.
+// built is the program. The first test builds it.
 type built struct {
 	once   sync.Once
 	folder string
@@ -60,7 +60,7 @@ func anyctl(t *testing.T) string {
 	return filepath.Join(program.folder, "anyctl")
 }
 
-// screen is a terminal in which anyctl runs.
+// screen is the terminal of a running anyctl.
 type screen struct {
 	t      *testing.T
 	tty    *os.File
@@ -160,7 +160,7 @@ func (s *screen) exitCode() int {
 	case <-time.After(patience):
 		require.Fail(s.t, "the program runs on", "%s", s)
 	}
-	const endMark = "(the program has ended)" // all that the program has written is shown when this is
+	const endMark = "(the program has ended)" // written after all output of the program
 	_, err := io.WriteString(s.tty, endMark)
 	require.NoError(s.t, err)
 	s.waitFor(endMark)
@@ -313,13 +313,13 @@ func TestLogs_ClosedPipe(t *testing.T) {
 	}
 }
 
-// serverThroughProxy returns the URL of the API server through a proxy, and a function that breaks its connections.
+// serverThroughProxy returns the URL of a proxy to the API server, and a function for breaking its connections.
 func serverThroughProxy(t *testing.T) (server string, cut func()) {
 	t.Helper()
 	return serverThroughLimit(t, func(in, out net.Conn) { _, _ = io.Copy(in, out) })
 }
 
-// serverThroughLimit is serverThroughProxy with a function that copies what the server sends.
+// serverThroughLimit is serverThroughProxy with a function for copying the responses.
 func serverThroughLimit(t *testing.T, answer func(in, out net.Conn)) (server string, cut func()) {
 	t.Helper()
 	conn := client.Resource(t, client.Connect(t, "admin"), "pods").Conn()

@@ -277,7 +277,7 @@ func eventAge(event *unstructured.Object, now time.Time) string {
 	return last + " (x" + scalar(count) + " over " + age(first, now) + ")"
 }
 
-// eventSource returns the component that reported an event.
+// eventSource returns the reporting component of an event.
 func eventSource(event *unstructured.Object) string {
 	source := textAt(event.Object, "source", "component")
 	return or(source, textAt(event.Object, "reportingComponent"))

@@ -131,7 +131,7 @@ func writeTable(w io.Writer, rows [][]string, margin string) {
 	}
 }
 
-// printable escapes unprintable characters, so that an object cannot control the terminal. A tab becomes four spaces.
+// printable escapes unprintable characters, such as control sequences for the terminal. A tab becomes four spaces.
 func printable(s string) string {
 	isPrintable := func(r rune) bool { return r == '\t' || unicode.IsPrint(r) }
 	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !isPrintable(r) }) < 0 {

@@ -22,7 +22,7 @@ func treeFields(values map[string]any, depth int) (fields []field) {
 	return fields
 }
 
-// sortedNames returns the names of a map, sorted after "name", which identifies the map.
+// sortedNames returns the sorted names of a map, with "name" first.
 func sortedNames(values map[string]any) []string {
 	names := slices.Sorted(maps.Keys(values))
 	if i := slices.Index(names, "name"); i > 0 {

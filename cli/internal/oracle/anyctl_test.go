@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// anyctlCases are lines that kubectl does not have, with a pattern of their output.
+// anyctlCases are lines without a counterpart in kubectl, with patterns of their output.
 var anyctlCases = []struct {
 	line, want string
 	fails      bool
@@ -57,7 +57,7 @@ func (o *oracle) watchSeveralKinds(t *testing.T) {
 	assert.GreaterOrEqual(t, strings.Count(r.stdout, "\n"), 5, "%s", r.stdout)
 }
 
-// watchOnly changes an object until its watch, of which nothing shows that it has begun, prints a change.
+// watchOnly changes an object until its watch prints a change: --watch-only prints nothing at its begin.
 func (o *oracle) watchOnly(t *testing.T) {
 	cmd := o.anyctl.command(t.Context(), t, &oracleCase{line: "get cm settings --watch-only --output-watch-events --show-labels"}, o.fixtures)
 	stdout, err := cmd.StdoutPipe()

@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-// oracleCase is a command line that runs through kubectl and anyctl.
+// oracleCase is a command line for kubectl and anyctl.
 type oracleCase struct {
 	// line is the command line without the program, with single and double quotes as in a shell. $NS is the namespace of the
 	// run; it is the default namespace of both programs.
 	line string
 	// readOnly lets both programs run in the namespace of the fixtures (fixtures_test.go).
 	readOnly bool
-	// setup are YAML documents that are applied to the namespace of each run before. Objects must be namespaced.
+	// setup are YAML documents, applied to the namespace before each run. Objects must be namespaced.
 	setup string
-	// otherSetup are YAML documents that a second field manager applies after setup.
+	// otherSetup are YAML documents, applied by a second field manager after setup.
 	otherSetup string
-	// ready are the objects of setup, as TYPE/NAME, that must be ready before the line runs.
+	// ready are objects of setup, as TYPE/NAME. The line runs after they are ready.
 	ready []string
-	// files are written to the folder in which the program runs.
+	// files are written to the program's folder.
 	files map[string]string
 	// stdin is the program's standard input.
 	stdin string
@@ -27,18 +27,18 @@ type oracleCase struct {
 	env []string
 	// during are steps while the program runs, and then it is interrupted by SIGINT.
 	during []step
-	// effect are objects, as TYPE/NAME or TYPE for all, that are compared after the run.
+	// effect are objects to compare after the run, as TYPE/NAME or TYPE for all.
 	effect []string
-	// kubeconfigs are files in the folder of the run, whose content is compared after it: entries sorted, without comments and
-	// empty fields. $KUBECONFIG is the file of the run.
+	// kubeconfigs are files in the folder of the run to compare after the run: entries sorted, without comments and empty
+	// fields. $KUBECONFIG is the file of the run.
 	kubeconfigs []string
 	// unordered compares the lines of the output sorted.
 	unordered bool
-	// masks are replaced in output and objects in addition to those of every case.
+	// masks are replaced in output and objects, in addition to commonMasks.
 	masks []mask
 	// fails requires an exit code other than 0.
 	fails bool
-	// differs explains what is not compared.
+	// differs explains the results without a comparison.
 	differs *difference
 }
 
@@ -61,7 +61,7 @@ type compiledMask struct {
 	with    string
 }
 
-// commonMasks hide what differs between any two runs.
+// commonMasks hide values such as times, UIDs and hashes.
 var commonMasks = []mask{
 	{`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`, "UID"},
 	{`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`, "TIME"},

@@ -47,7 +47,7 @@ kind: ConfigMap
 metadata: {name: held, finalizers: [oracle.example.com/hold]}
 `
 
-// halfWrong is a manifest of which one of three objects is rejected.
+// halfWrong is a manifest with three objects. The server rejects the second.
 const halfWrong = `
 apiVersion: v1
 kind: ConfigMap
@@ -62,7 +62,7 @@ kind: ConfigMap
 metadata: {name: third}
 `
 
-// brokenYAML has two good objects in front of a document that cannot be read.
+// brokenYAML has two valid objects before an invalid document.
 const brokenYAML = `
 apiVersion: v1
 kind: ConfigMap
@@ -169,7 +169,7 @@ func createCases() []oracleCase {
 	return cases
 }
 
-// statusMasks hide the status and what controllers write.
+// statusMasks hide the status and the fields of controllers.
 func statusMasks() []mask {
 	return []mask{{`(?s)\nstatus:.*`, "\nSTATUS\n"}, {`(?m)^.*(deployment.kubernetes.io/revision|generation|controller-uid|batch.kubernetes.io).*\n`, ""}, {`(?m)^  annotations:\n`, ""}}
 }

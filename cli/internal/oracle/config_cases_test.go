@@ -117,7 +117,7 @@ func allHelp() *difference {
 	return &difference{[]string{"stdout", "stderr"}, "kubectl prints all of the command's help, anyctl refers to it"}
 }
 
-// goTypes explains the texts of errors that name kubectl's types.
+// goTypes explains errors with kubectl's Go types.
 func goTypes() *difference {
 	return &difference{[]string{"stderr"}, "kubectl prints its Go types"}
 }

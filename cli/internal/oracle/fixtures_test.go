@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// fixtures are the objects that readOnly cases see.
+// fixtures are the objects of readOnly cases.
 const fixtures = `
 apiVersion: v1
 kind: ConfigMap
@@ -93,7 +93,7 @@ func (o *oracle) createFixtures(t *testing.T) {
 	client.DeleteAtEnd(t, client.Resource(t, o.client, "crd"), "widgets.oracle.example.com")
 	o.apply(t, o.fixtures, widgets)
 	for _, pair := range []string{"serviceaccounts/default", "configmaps/kube-root-ca.crt"} {
-		o.waitExists(t, o.fixtures, pair) // lines that list them find the same ones in both runs
+		o.waitExists(t, o.fixtures, pair) // both runs then list the same objects
 	}
 	o.apply(t, o.fixtures, fixtures)
 	o.waitReady(t, o.fixtures, "deploy/web")
@@ -101,7 +101,7 @@ func (o *oracle) createFixtures(t *testing.T) {
 	o.waitScheduledEvent(t, "solo")
 }
 
-// waitScheduledEvent waits for the event of a pod's binding, which the scheduler writes some time after the pod runs.
+// waitScheduledEvent waits for the event of a pod's binding. The scheduler writes it after the pod's start.
 func (o *oracle) waitScheduledEvent(t *testing.T, pod string) {
 	t.Helper()
 	events := client.Resource(t, o.client, "events").Namespace(o.fixtures)

@@ -133,7 +133,7 @@ kind: ConfigMap
 metadata: {name: watched, labels: {app: w}}
 `
 
-// eventMasks hide which node a pod was bound to.
+// eventMasks hide the node of a pod.
 var eventMasks = []mask{{`node-\d+`, "NODE"}, {`(?m)^<unknown> *`, "AGE  "}}
 
 var getFiles = map[string]string{

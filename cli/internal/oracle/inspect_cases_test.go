@@ -11,12 +11,12 @@ import (
 	"github.com/anykind/anykind/internal/testing/client"
 )
 
-// inspectCases are the lines of describe, auth, drain, cordon and uncordon; tree and who have no counterpart in kubectl.
+// inspectCases are the lines of describe, auth, drain, cordon and uncordon. kubectl has no tree and who.
 func inspectCases() []oracleCase {
 	return slices.Concat(describeCases(), authCases(), cordonCases(), drainCases())
 }
 
-// describeCases compare what is not the text of descriptions, which differs by intention.
+// describeCases compare errors and exit codes. The descriptions differ by intention.
 func describeCases() []oracleCase {
 	text := &difference{[]string{"stdout"}, "descriptions have other sections, and fields under their own names"}
 	return []oracleCase{
@@ -72,7 +72,7 @@ func authCases() []oracleCase {
 	}
 }
 
-// node returns the manifest of a node that runs the pods of one case: the scheduler keeps others away.
+// node returns the manifest of a node for the pods of a single case. Its taint keeps the scheduler away.
 func node(name, extra string) string {
 	return `
 apiVersion: v1
@@ -83,8 +83,7 @@ spec: {unschedulable: false, taints: [{key: oracle, effect: NoSchedule}]}
 ` + extra
 }
 
-// createNodes creates the nodes of all cases before the first one, so that others see the same nodes all the time, and deletes
-// them at the end.
+// createNodes creates the nodes of all cases, and deletes them at the end. Cases with lists of nodes always see the same nodes.
 func (o *oracle) createNodes(t *testing.T) {
 	t.Helper()
 	names := regexp.MustCompile(`kind: Node\nmetadata: \{name: ([a-z-]+)`)
@@ -118,7 +117,7 @@ func cordonCases() []oracleCase {
 	}
 }
 
-// onNode is a pod on a node, whose label ns tells it from those of other runs.
+// onNode is a pod on a node. Its label ns is the namespace of the run.
 func onNode(name, node, metadata, spec string) string {
 	return `
 apiVersion: v1

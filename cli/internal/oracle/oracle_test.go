@@ -140,7 +140,7 @@ func (o *oracle) waitReady(t *testing.T, namespace, pair string) {
 	require.NoError(t, err)
 }
 
-// waitExists waits for an object that a controller creates.
+// waitExists waits for an object of a controller.
 func (o *oracle) waitExists(t *testing.T, namespace, pair string) {
 	t.Helper()
 	kind, name, _ := strings.Cut(pair, "/")
@@ -148,7 +148,7 @@ func (o *oracle) waitExists(t *testing.T, namespace, pair string) {
 	require.NoError(t, err)
 }
 
-// effect returns the objects of a case as YAML, without what differs between any two runs.
+// effect returns the objects of a case as YAML, without managed fields, resourceVersion and UID.
 func (o *oracle) effect(t *testing.T, c *oracleCase, namespace string) string {
 	t.Helper()
 	var text strings.Builder

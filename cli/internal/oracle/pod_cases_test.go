@@ -7,7 +7,7 @@ func podCases() []oracleCase {
 	return slices.Concat(logCases(), execCases(), attachCases(), copyCases(), forwardCases(), proxyCases())
 }
 
-// logCases are lines that read the log which all pods of the sandbox share.
+// logCases are lines of logs. All pods of the sandbox have the same log.
 func logCases() []oracleCase {
 	return []oracleCase{
 		{line: "logs solo", readOnly: true},
@@ -42,7 +42,7 @@ func logCases() []oracleCase {
 	}
 }
 
-// lostLines hide the lines that the programs had not printed when they were interrupted.
+// lostLines hide the end of an interrupted output.
 var lostLines = []mask{{`(?s).*hello from the sandbox.*`, "hello"}}
 
 func execCases() []oracleCase {
@@ -96,7 +96,7 @@ func copyCases() []oracleCase {
 		{line: "cp folder $NS/solo:/tmp/oracle-$NS-folder -c main", readOnly: true, files: files},
 		{line: "cp solo:/no/such/file x -c main", readOnly: true, differs: &difference{[]string{"stdout", "stderr", "code"},
 			"kubectl prints tar's message and ends with code 0, though nothing was copied"}},
-		// kubectl passes tar's notice on that it removes the slash from names, if it comes before the file is complete.
+		// kubectl prints tar's notice about the removed leading slash if it comes before the end of the file.
 		{line: "cp solo:/etc/passwd passwd -c main", readOnly: true, masks: []mask{{`(?m)^tar: [Rr]emoving leading .*\n?`, ""}}},
 		{line: "cp note solo:/tmp/oracle-$NS-plain -c side --no-preserve", readOnly: true, files: files},
 		{line: "cp solo:/etc/passwd passwd -c main --retries=3", readOnly: true, masks: []mask{{`(?m)^tar: [Rr]emoving leading .*\n?`, ""}}},

@@ -78,7 +78,7 @@ func (p *program) run(t *testing.T, c *oracleCase, namespace string, kubectl *pr
 	return r
 }
 
-// simple runs a line that must succeed.
+// simple runs a line and requires exit code 0.
 func (p *program) simple(t *testing.T, line, namespace string) {
 	t.Helper()
 	r := p.run(t, &oracleCase{line: line}, namespace, nil)
@@ -111,7 +111,7 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 // runKubeconfig is the kubeconfig in the folder of a run.
 const runKubeconfig = ".kubeconfig"
 
-// readKubeconfig returns what a kubeconfig says, however it is written.
+// readKubeconfig returns the entries of a kubeconfig as YAML, sorted and without comments.
 func readKubeconfig(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -136,7 +136,7 @@ func entryName(entry any) string {
 	return name
 }
 
-// withoutEmpty removes empty fields, which one program writes and the other leaves out.
+// withoutEmpty removes empty fields. kubectl and anyctl omit different empty fields.
 func withoutEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -201,12 +201,12 @@ func splitLine(line string) ([]string, error) {
 	return args, nil
 }
 
-// signalBuffer is a buffer of which a goroutine can await a text.
+// signalBuffer is a buffer with waitFor.
 type signalBuffer struct {
 	mu      sync.Mutex
 	buffer  bytes.Buffer
 	changed chan struct{}
-	// offset is the end of the last text that waitFor has found.
+	// offset is the end of the last match of waitFor.
 	offset int
 }
 
@@ -228,7 +228,7 @@ func (b *signalBuffer) String() string {
 	return b.buffer.String()
 }
 
-// waitFor waits until the text follows the one that it has found before.
+// waitFor waits for text behind the previous match.
 func (b *signalBuffer) waitFor(ctx context.Context, text string) bool {
 	for {
 		b.mu.Lock()

@@ -56,7 +56,7 @@ func setCases() []oracleCase {
 	}
 }
 
-// localTypes explains objects that were never sent to a server.
+// localTypes explains the objects of --local.
 func localTypes() *difference {
 	return &difference{[]string{"stdout"}, "kubectl writes all fields of its type of the object, anyctl those that the file has"}
 }
@@ -68,7 +68,7 @@ metadata: {name: web}
 spec: {selector: {app: web}, ports: [{port: 80}]}
 `
 
-// clusterIPs hides the addresses that the server chooses.
+// clusterIPs hides allocated addresses.
 var clusterIPs = []mask{{`10\.\d+\.\d+\.\d+`, "IP"}}
 
 const viewBinding = `

@@ -46,9 +46,9 @@ type Node struct {
 // Tree is the result of Find.
 type Tree struct {
 	// Roots are the topmost owners of the subjects, or the subjects themselves. An owner above a subject contains only the
-	// branches that lead to subjects.
+	// branches with subjects.
 	Roots []*Node
-	// Unread are the errors of resources that could not be listed or read. The tree may lack their objects.
+	// Unread are the errors of unreadable resources. The tree may lack their objects.
 	Unread []error
 }
 

@@ -89,7 +89,7 @@ func TestFind_Deployment(t *testing.T) {
 	pods := strings.TrimSpace(strings.Repeat("Pod=Current ", 7))
 	assert.Equal(t, "Deployment=Current(ReplicaSet=Current("+pods+"))", kinds(tree.Roots))
 
-	// The owners of one pod, without the others that they own; and a config map that a cluster-scoped object owns.
+	// The owners of a single pod without their further objects, and a config map with a cluster-scoped owner.
 	handle := client.Resource(t, c, "pods").Namespace(namespace)
 	page, err := handle.ListPage(ctx, nil)
 	require.NoError(t, err)

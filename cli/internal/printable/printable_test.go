@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// cases are texts and what a terminal gets of them.
+// cases maps texts to their form on a terminal.
 var cases = map[string]string{
 	"": "",
 	"größer\t世界 👩‍👩‍👧 é\r\nnext\n": "größer\t世界 👩‍👩‍👧 é\r\nnext\n",
@@ -88,7 +88,7 @@ func TestFlush_WritesRest(t *testing.T) {
 	assert.NoError(t, Flush(new(bytes.Buffer)))
 }
 
-// A character that two writes share is written whole.
+// A character split between two writes is written whole.
 func TestWriter_AnyWrites(t *testing.T) {
 	for text, want := range cases {
 		for cut := range len(text) + 1 {

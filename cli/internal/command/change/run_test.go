@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// env is a namespace of the sandbox in which commands run.
+// env is a namespace of the sandbox for commands.
 type env struct {
 	client    *dynamic.Client
 	namespace string

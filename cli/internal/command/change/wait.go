@@ -115,7 +115,7 @@ func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, a
 	return count.report(s, errors.Join(errs...))
 }
 
-// await waits for the conditions of an object, one after the other.
+// await waits for the conditions of an object in their order.
 func (o *waitOptions) await(ctx, waitCtx context.Context, t *target, conditions []waitCondition, display *progress.Display) error {
 	key := t.namespace + "/" + t.String()
 	defer display.Remove(key)

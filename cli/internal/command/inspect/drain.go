@@ -92,7 +92,7 @@ func (d *drainer) prepare(cmd *cobra.Command, args []string) ([]node, error) {
 	return nodes, nil
 }
 
-// run drains nodes one after the other. A failed node does not stop the next.
+// run drains the nodes in their order. It continues after a failed node.
 func (d *drainer) run(ctx context.Context, nodes []node) error {
 	d.setUnschedulable(ctx, nodes, true)
 	var errs, pending []string

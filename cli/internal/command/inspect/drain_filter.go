@@ -89,7 +89,7 @@ func (f *podFilter) isSkipped(pod *unstructured.Object) bool {
 	return f.skipDeletedAfter > 0 && deleted != nil && time.Since(deleted.Time) > time.Duration(f.skipDeletedAfter)*time.Second
 }
 
-// usesEmptyDir reports whether a pod has an emptyDir volume, whose data is deleted with the pod.
+// usesEmptyDir reports whether a pod has an emptyDir volume: its data is deleted with the pod.
 func usesEmptyDir(pod *unstructured.Object) bool {
 	return slices.ContainsFunc(nested.List(pod.Object, "spec", "volumes"), func(volume any) bool {
 		return nested.Value(volume, "emptyDir") != nil

@@ -82,7 +82,7 @@ func (o *logOptions) checkStreams(streams int) error {
 		"use --max-log-requests to increase the limit", streams, o.maxRequests)
 }
 
-// printLine prints a line with a single Write, so that concurrent programs in a terminal do not mix their lines.
+// printLine prints a line with a single Write: concurrent programs in a terminal do not mix their lines.
 func (o *logOptions) printLine(painter *painter, line *stream.LogLine) error {
 	var text bytes.Buffer
 	if o.prefix {

@@ -176,7 +176,7 @@ func TestChooseContainer(t *testing.T) {
 	assert.Equal(t, "Defaulted container \"a\" out of: a, b error: fake\ufffd[2J\n", notices.String())
 }
 
-// handleOn returns a handle that sends no request.
+// handleOn returns a handle without a server.
 func handleOn(t *testing.T, resource, kind string) *dynamic.Resource {
 	t.Helper()
 	gv := schema.GroupVersion{Version: "v1"}
