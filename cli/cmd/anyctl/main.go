@@ -19,9 +19,6 @@ import (
 	"github.com/anykind/anykind/cli/internal/printable"
 )
 
-// interruptedCode is 128 + SIGINT, the exit code of an interrupted program in shells.
-const interruptedCode = 130
-
 func main() {
 	os.Exit(run(os.Args[1:]))
 }
@@ -48,7 +45,7 @@ func run(args []string) int {
 	err = errors.Join(err, printable.Flush(state.Out))
 	defer func() { _ = printable.Flush(state.Err) }()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return interruptedCode
+		return command.InterruptedCode
 	}
 	return command.Report(state.Err, err)
 }

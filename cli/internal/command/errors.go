@@ -23,6 +23,9 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
+// InterruptedCode is 128 + SIGINT, the exit code of an interrupted program in shells.
+const InterruptedCode = 130
+
 // ExitError is an error with an exit code. A nil Err is silent: the command has already reported the failure.
 type ExitError struct {
 	Code int
@@ -55,6 +58,15 @@ func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
 			what, opts.LabelSelector, opts.FieldSelector, status.ErrStatus.Message)
 	}
 	return &changed
+}
+
+// ServerMessage returns the message of an API status error, or err.Error().
+func ServerMessage(err error) string {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status.ErrStatus.Message
+	}
+	return err.Error()
 }
 
 // WithHelp returns an error with the text of err followed by help. Report writes err as a single line, and help unchanged.

@@ -144,7 +144,7 @@ func conflictsError(err *dynamic.ApplyConflictError) error {
 		manager := managerText(&err.Conflicts[i])
 		fields[manager] = append(fields[manager], "- "+printable.Line(err.Conflicts[i].Field))
 	}
-	message := statusMessage(err)
+	message := command.ServerMessage(err)
 	place := func(manager string) int { return strings.Index(message, "conflicts with "+manager+":") }
 	managers := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
 		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))

@@ -114,7 +114,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 	}
 	created, err := resource.WithDefaults(o.write.defaults()).Create(ctx, obj, nil)
 	if err != nil && generator.Failure != "" {
-		return errors.New(generator.Failure + statusMessage(err))
+		return errors.New(generator.Failure + command.ServerMessage(err))
 	}
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ func (o *tokenOptions) run(ctx context.Context, s *command.State, name string) e
 	}
 	response, err := accounts.Named(name).Subresource("token").Create(ctx, o.request(), &metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("failed to create token: %s", statusMessage(err))
+		return fmt.Errorf("failed to create token: %s", command.ServerMessage(err))
 	}
 	if o.output.Output != "" {
 		return o.output.object(response, "")

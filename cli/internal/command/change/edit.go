@@ -214,7 +214,7 @@ func notValid(t *target, err error) string {
 		}
 		return text
 	}
-	return text + "* " + statusMessage(err)
+	return text + "* " + command.ServerMessage(err)
 }
 
 // read returns the changed objects of the file.

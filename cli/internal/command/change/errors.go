@@ -56,19 +56,7 @@ func (t *tally) report(s *command.State, err error) error {
 	code := command.Report(s.Err, err)
 	s.Errorf("%s", t)
 	if errors.Is(err, context.Canceled) {
-		code = interruptedCode
+		code = command.InterruptedCode
 	}
 	return &command.ExitError{Code: code}
-}
-
-// interruptedCode is 128 + SIGINT, the exit code of an interrupted program in shells.
-const interruptedCode = 130
-
-// statusMessage returns the message of an API status error, or err.Error().
-func statusMessage(err error) string {
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
-		return status.ErrStatus.Message
-	}
-	return err.Error()
 }

@@ -133,7 +133,7 @@ func (o *rolloutOptions) patch(ctx context.Context, t *target, operation string,
 	}
 	patched, err := t.resource.WithDefaults(o.write.defaults()).Patch(ctx, t.name, types.MergePatchType, body, nil)
 	if err != nil {
-		return fmt.Errorf("failed to patch: %s", statusMessage(err))
+		return fmt.Errorf("failed to patch: %s", command.ServerMessage(err))
 	}
 	return o.output.object(patched, operation)
 }

@@ -187,7 +187,7 @@ func deploymentStatus(obj *unstructured.Object) (string, bool, error) {
 	return fmt.Sprintf("deployment %q successfully rolled out", name), true, nil
 }
 
-func isRollingUpdate(obj *unstructured.Object) error {
+func requireRollingUpdate(obj *unstructured.Object) error {
 	strategy, _, _ := unstructured.Get[string](obj, "spec", "updateStrategy", "type")
 	if strategy != "RollingUpdate" {
 		return errors.New("rollout status is only available for RollingUpdate strategy type")
@@ -196,7 +196,7 @@ func isRollingUpdate(obj *unstructured.Object) error {
 }
 
 func daemonSetStatus(obj *unstructured.Object) (string, bool, error) {
-	if err := isRollingUpdate(obj); err != nil {
+	if err := requireRollingUpdate(obj); err != nil {
 		return "", true, err
 	}
 	if obj.GetGeneration() > nested.Int(obj.Object, "status", "observedGeneration") {
@@ -216,7 +216,7 @@ func daemonSetStatus(obj *unstructured.Object) (string, bool, error) {
 }
 
 func statefulSetStatus(obj *unstructured.Object) (string, bool, error) {
-	if err := isRollingUpdate(obj); err != nil {
+	if err := requireRollingUpdate(obj); err != nil {
 		return "", true, err
 	}
 	observed := nested.Int(obj.Object, "status", "observedGeneration")

@@ -83,7 +83,7 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *targ
 	}
 	changed, err := t.resource.WithDefaults(o.write.defaults()).Patch(ctx, t.name, patchType, body, nil)
 	if err != nil {
-		return fmt.Errorf("failed restoring revision %d: %s", o.toRevision, statusMessage(err))
+		return fmt.Errorf("failed restoring revision %d: %s", o.toRevision, command.ServerMessage(err))
 	}
 	return o.output.object(changed, "rolled back")
 }

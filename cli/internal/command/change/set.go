@@ -240,5 +240,5 @@ type failedChangeError struct {
 	err    error
 }
 
-func (e *failedChangeError) Error() string { return e.prefix + statusMessage(e.err) }
+func (e *failedChangeError) Error() string { return e.prefix + command.ServerMessage(e.err) }
 func (e *failedChangeError) Unwrap() error { return e.err }

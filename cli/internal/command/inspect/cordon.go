@@ -158,7 +158,7 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 			_, err = n.resource.Patch(ctx, n.GetName(), types.StrategicMergePatchType, patch, opts)
 		}
 		if err != nil {
-			o.Errorf("error: unable to %s node %q: %v", verb, n.GetName(), serverMessage(err))
+			o.Errorf("error: unable to %s node %q: %v", verb, n.GetName(), command.ServerMessage(err))
 			continue
 		}
 		o.report("node", n.GetName(), state)

@@ -101,8 +101,8 @@ func (d *drainer) run(ctx context.Context, nodes []node) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			d.Errorf("error: unable to drain node %q due to error: %s, continuing command...", n.GetName(), serverMessage(err))
-			errs = append(errs, serverMessage(err))
+			d.Errorf("error: unable to drain node %q due to error: %s, continuing command...", n.GetName(), command.ServerMessage(err))
+			errs = append(errs, command.ServerMessage(err))
 			pending = append(pending, n.GetName())
 			continue
 		}
@@ -161,11 +161,11 @@ func (d *drainer) drainNode(ctx context.Context, node string) error {
 func (d *drainer) reportPending(ctx context.Context, node string, cause error) {
 	decisions, err := d.podsOf(context.WithoutCancel(ctx), node)
 	if err != nil {
-		d.Errorf("Following errors occurred while getting the list of pods to delete:\n%s", serverMessage(err))
+		d.Errorf("Following errors occurred while getting the list of pods to delete:\n%s", command.ServerMessage(err))
 		return
 	}
 	if len(decisions.remove) > 0 {
-		d.Errorf("There are pending pods in node %q when an error occurred: %s", node, serverMessage(cause))
+		d.Errorf("There are pending pods in node %q when an error occurred: %s", node, command.ServerMessage(cause))
 		for _, pod := range decisions.remove {
 			d.Errorf("pod/%s", pod.GetName())
 		}
@@ -250,12 +250,12 @@ func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstr
 		case ctx.Err() != nil:
 			return fmt.Errorf("error when evicting pods/%q -n %q: %w", pod.GetName(), pod.GetNamespace(), context.Cause(ctx))
 		case apierrors.IsTooManyRequests(err):
-			d.printError("error when evicting pods/%q -n %q (will retry after %v): %s", pod.GetName(), pod.GetNamespace(), retryDelay, serverMessage(err))
+			d.printError("error when evicting pods/%q -n %q (will retry after %v): %s", pod.GetName(), pod.GetNamespace(), retryDelay, command.ServerMessage(err))
 		case isTerminating:
 			d.printError("error when evicting pod %q from terminating namespace %q (will retry after %v): %s",
-				pod.GetName(), pod.GetNamespace(), retryDelay, serverMessage(err))
+				pod.GetName(), pod.GetNamespace(), retryDelay, command.ServerMessage(err))
 		default:
-			return fmt.Errorf("error when evicting pods/%q -n %q: %s", pod.GetName(), pod.GetNamespace(), serverMessage(err))
+			return fmt.Errorf("error when evicting pods/%q -n %q: %s", pod.GetName(), pod.GetNamespace(), command.ServerMessage(err))
 		}
 		if !sleep(ctx, retryDelay) {
 			return fmt.Errorf("error when evicting pods/%q -n %q: %w", pod.GetName(), pod.GetNamespace(), context.Cause(ctx))
@@ -330,13 +330,4 @@ func sleep(ctx context.Context, delay time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// serverMessage returns the message of an API status error, or err.Error().
-func serverMessage(err error) string {
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
-		return status.ErrStatus.Message
-	}
-	return err.Error()
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -76,7 +77,7 @@ func (f *podFilter) decideDaemonPod(ctx context.Context, pod *unstructured.Objec
 	case apierrors.IsNotFound(err) && f.force:
 		return decision{remove: true}
 	case err != nil:
-		return decision{problem: serverMessage(err)}
+		return decision{problem: command.ServerMessage(err)}
 	case !f.ignoreDaemonSets:
 		return decision{problem: "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"}
 	}

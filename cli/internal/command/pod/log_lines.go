@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
 	"github.com/anykind/anykind/dynamic"
@@ -30,7 +31,7 @@ func (o *logOptions) printLines(ctx context.Context, target *dynamic.Resource) e
 	}
 	opts.OnEnd = func(source stream.LogSource, _ string) { limit.release(source) }
 	if o.ignoreErrors {
-		opts.OnError = func(_ stream.LogSource, err error) { _ = o.Printf("error: %s\n", serverMessage(err)) }
+		opts.OnError = func(_ stream.LogSource, err error) { _ = o.Printf("error: %s\n", command.ServerMessage(err)) }
 	}
 	painter := o.newPainter()
 	for line, err := range stream.LogLines(ctx, target, &opts) {

@@ -146,7 +146,7 @@ func (o *logOptions) run(ctx context.Context, args []string) error {
 	f, err := findPod(ctx, o.State, args[0], o.timeout, "get the logs from", compareForLogs)
 	if err != nil {
 		if namespace, _, nsErr := o.Connection.Namespace(ctx); nsErr == nil && apierrors.IsNotFound(err) {
-			err = fmt.Errorf("error from server (NotFound): %s in namespace %q", serverMessage(err), namespace)
+			err = fmt.Errorf("error from server (NotFound): %s in namespace %q", command.ServerMessage(err), namespace)
 		}
 		return err
 	}
@@ -177,7 +177,7 @@ func (o *logOptions) run(ctx context.Context, args []string) error {
 func (o *logOptions) printLog(ctx context.Context, f *found) error {
 	err := o.copyLog(ctx, f)
 	if err != nil && ctx.Err() == nil && o.ignoreErrors {
-		_ = o.Printf("error: %s\n", serverMessage(err))
+		_ = o.Printf("error: %s\n", command.ServerMessage(err))
 		return nil
 	}
 	return err
@@ -195,13 +195,4 @@ func (o *logOptions) copyLog(ctx context.Context, f *found) error {
 	}
 	_, err = io.Copy(out, log)
 	return err
-}
-
-// serverMessage returns the message of an API status error, or err.Error().
-func serverMessage(err error) string {
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
-		return status.ErrStatus.Message
-	}
-	return err.Error()
 }

@@ -92,7 +92,7 @@ func (o *session) streams(ctx context.Context, firstSizes func(stream.TerminalSi
 func (o *session) exitError(err error) error {
 	var exit *stream.ExitError
 	if apierrors.IsInternalError(err) { // an error of the node, such as a missing program
-		return errors.New(serverMessage(err))
+		return errors.New(command.ServerMessage(err))
 	}
 	if !errors.As(err, &exit) {
 		return err
