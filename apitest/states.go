@@ -73,7 +73,7 @@ func (s *Server) AssertRequests(t testing.TB, want int, match ...func(Request) b
 	if len(found) == want {
 		return true
 	}
-	t.Errorf("the server got %d such requests instead of %d:%s", len(found), want, describe(found))
+	t.Errorf("the server got %d matching requests, want %d:%s", len(found), want, describe(found))
 	return false
 }
 

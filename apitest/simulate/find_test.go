@@ -56,8 +56,8 @@ func TestFind_Assertions(t *testing.T) {
 			time.Sleep(time.Hour)
 			return err
 		}, want: "the function Run has not returned 5m0s after its ctx ended"},
-		"Run fails at once": {run: func(context.Context, *dynamic.Resource) error { return errFlag }, want: "the function Run fails each time that it is called: " + errFlag.Error()},
-		"Run panics":        {run: func(context.Context, *dynamic.Resource) error { panic(errFlag) }, want: "the function Run fails each time that it is called: panic: " + errFlag.Error()},
+		"Run fails at once": {run: func(context.Context, *dynamic.Resource) error { return errFlag }, want: "the function Run fails at every start: " + errFlag.Error()},
+		"Run panics":        {run: func(context.Context, *dynamic.Resource) error { panic(errFlag) }, want: "the function Run fails at every start: panic: " + errFlag.Error()},
 		"Run fails and recovers": {run: func() func(context.Context, *dynamic.Resource) error {
 			calls := 0
 			return func(ctx context.Context, configMaps *dynamic.Resource) error {

@@ -191,7 +191,7 @@ func (r *run) simulate(want state) state {
 		done.Store(true)
 	})
 	if !r.scheduler.run(maxStepTime, func() bool { return done.Load() || r.hasFailed() }) {
-		r.fail("step", errors.New("a step of the user does not end: what it waits for never happens"))
+		r.fail("step", errors.New("a step of the user does not end: it waits for something that never happens"))
 	}
 	if r.choices.isUnusual() && !r.hasFailed() {
 		r.scheduler.run(faultsAfterSteps, r.hasFailed)
@@ -201,7 +201,7 @@ func (r *run) simulate(want state) state {
 	r.settle()
 	final := r.finalState()
 	if difference := final.difference(want); want != nil && difference != "" && !r.hasFailed() {
-		r.fail("state", errors.New("the final state is not that of a run without faults:\n  "+difference))
+		r.fail("state", errors.New("the final state differs from a run without faults:\n  "+difference))
 	}
 	r.check()
 	stop()
@@ -281,7 +281,7 @@ func (r *run) settle() {
 		}
 	}
 	if len(changed) == 0 {
-		r.fail("run", fmt.Errorf("the function Run fails each time that it is called: %w", failed))
+		r.fail("run", fmt.Errorf("the function Run fails at every start: %w", failed))
 		return
 	}
 	r.fail("convergence", fmt.Errorf("the controller does not stop writing: %s", strings.Join(changed, ", ")))

@@ -107,7 +107,7 @@ func (f *finder) failure(res *result, c *choices) *Failure {
 	again := runOnce(f.t, f.scenario, c.copy(), f.want, true)
 	failure.Trace = again.trace
 	if again.failure == nil || again.failure.class != res.failure.class {
-		failure.Err = fmt.Errorf("%w (a second run with the same choices does not fail so: Run depends on something else than the server, the clock and its ctx)", res.failure.err)
+		failure.Err = fmt.Errorf("%w (a second run with the same choices does not fail in this way: Run may depend only on the server, the clock and its ctx)", res.failure.err)
 	}
 	for _, key := range sortedKeys(res.made) {
 		failure.Choices = append(failure.Choices, key+": "+res.texts[key])

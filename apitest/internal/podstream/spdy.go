@@ -31,7 +31,7 @@ func hijackSPDY(w http.ResponseWriter, req *http.Request, protocols ...string) (
 		}
 	}
 	if chosen == "" {
-		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", fmt.Errorf("apitest speaks %s, the client %s", protocols, req.Header.Values(protocolHeader)))
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", fmt.Errorf("apitest supports %s, the client requested %s", protocols, req.Header.Values(protocolHeader)))
 	}
 	hijacker := http.NewResponseController(w)
 	w.Header().Set(protocolHeader, chosen)

@@ -76,7 +76,7 @@ func upgradeWebSocket(w http.ResponseWriter, req *http.Request, requested reques
 // openWebSocket opens a WebSocket with a subprotocol, or responds with an error and returns nil.
 func openWebSocket(w http.ResponseWriter, req *http.Request, protocols ...string) (ws *websocket.Conn) {
 	if !offers(req, protocols) {
-		http.Error(w, "unable to upgrade: apitest speaks "+strings.Join(protocols, " and "), http.StatusForbidden)
+		http.Error(w, "unable to upgrade: apitest supports "+strings.Join(protocols, " and "), http.StatusForbidden)
 		return nil
 	}
 	upgrader := websocket.Upgrader{Subprotocols: protocols, CheckOrigin: func(*http.Request) bool { return true }}

@@ -42,7 +42,7 @@ type Event struct {
 var (
 	ErrExists    = errors.New("the object exists")
 	ErrNotFound  = errors.New("the object does not exist")
-	ErrConflict  = errors.New("the object has another resourceVersion")
+	ErrConflict  = errors.New("the object has a different resourceVersion")
 	ErrCompacted = errors.New("the revision has been compacted")
 	ErrFuture    = errors.New("the revision is in the future")
 )

@@ -13,7 +13,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-func (s *Schema) prune(obj map[string]any) (unknown []string, err error) {
+// Prune prunes a custom resource like the API server's decoder. It removes unknown fields, nulls in fields that are not nullable,
+// and unknown fields of metadata, also in embedded resources. It returns the paths of the unknown fields, such as "spec.x", in
+// the server's order, and an error if metadata is malformed.
+func (s *Schema) Prune(obj map[string]any) (unknown []string, err error) {
 	metadata, found, unknown, err := coerceMetadata(obj, nil)
 	if err != nil {
 		return nil, err
@@ -36,9 +39,9 @@ func (s *Schema) prune(obj map[string]any) (unknown []string, err error) {
 	return append(unknown, c.unknown...), nil
 }
 
-// pruneStored prunes a stored object. It may have been written by an apply or under an earlier schema, so unknown fields are not
-// reported, and malformed metadata of embedded resources is removed.
-func (s *Schema) pruneStored(obj map[string]any) {
+// PruneStored prunes a stored custom resource like the API server does on reads. Unlike Prune, it also removes malformed metadata
+// of embedded resources, and leaves the object's own metadata to the caller. Applied objects are stored unpruned, so unknown fields are not reported.
+func (s *Schema) PruneStored(obj map[string]any) {
 	root := *s.root
 	root.embedded = true
 	(&pruner{isQuiet: true}).prune(obj, &root, "")

@@ -13,15 +13,20 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-func (s *Schema) validate(obj, old map[string]any) field.ErrorList {
-	return append(s.validateValues(obj, old), s.validateParts(obj, old)...)
+// Validate validates obj by the schema, except for CEL rules, object metadata and the scale subresource. old is the previous
+// object of an update, nil for a creation. Invalid values unchanged from old are tolerated.
+func (s *Schema) Validate(obj, old map[string]any) field.ErrorList {
+	return append(s.validateValues(obj, old), s.ValidateParts(obj, old)...)
 }
 
-func (s *Schema) validateParts(obj, old map[string]any) field.ErrorList {
+// ValidateParts validates embedded resources and list types only. These checks of Validate apply to an object of a wrong kind,
+// too.
+func (s *Schema) ValidateParts(obj, old map[string]any) field.ErrorList {
 	return append(validateEmbedded(nil, obj, s.root), s.validateLists(obj, old)...)
 }
 
-func (s *Schema) validateStatus(obj, old map[string]any) field.ErrorList {
+// ValidateStatus is Validate for an update of the status subresource. It validates the status only.
+func (s *Schema) ValidateStatus(obj, old map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	if status, found := obj["status"]; found && s.status != nil {
 		result := newRatchet(s.status, status, old["status"], s.root.child("status"), "").Validate(status)
