@@ -40,7 +40,8 @@ func (s *Schema) Prune(obj map[string]any) (unknown []string, err error) {
 }
 
 // PruneStored prunes a stored custom resource like the API server does on reads. Unlike Prune, it also removes malformed metadata
-// of embedded resources, and leaves the object's own metadata to the caller. Applied objects are stored unpruned, so unknown fields are not reported.
+// of embedded resources, and leaves the object's own metadata to the caller. Applied objects are stored unpruned, so unknown fields
+// are not reported.
 func (s *Schema) PruneStored(obj map[string]any) {
 	root := *s.root
 	root.embedded = true
