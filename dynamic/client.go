@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/resourcepath"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -226,30 +227,15 @@ func parsePath(path string) (parsed parsedPath, err error) {
 			return parsed, fmt.Errorf("segment %q %s", segment, reason)
 		}
 	}
+	p, ok := resourcepath.ParseSegments(segments)
 	switch {
-	case segments[0] == "api" && len(segments) > 2:
-		parsed.gvr.Version = segments[1]
-		segments = segments[2:]
-	case segments[0] == "apis" && len(segments) > 3:
-		parsed.gvr.Group = segments[1]
-		parsed.gvr.Version = segments[2]
-		segments = segments[3:]
-	default:
+	case !ok || p.IsWatch:
 		return parsed, errors.New("not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…")
+	case len(p.Rest) > 0:
+		return parsed, fmt.Errorf("segments after the subresource %s", p.Subresource)
 	}
-	// A namespace is itself a resource with subresources.
-	if segments[0] == "namespaces" && len(segments) > 2 && !slices.Contains([]string{"status", "finalize"}, segments[2]) {
-		parsed.namespace = segments[1]
-		segments = segments[2:]
-	}
-	if len(segments) > 3 {
-		return parsed, fmt.Errorf("segments after the subresource %s", segments[2])
-	}
-	segments = append(segments, "", "")
-	parsed.gvr.Resource = segments[0]
-	parsed.name = segments[1]
-	parsed.subresource = segments[2]
-	return parsed, nil
+	gvr := schema.GroupVersionResource{Group: p.Group, Version: p.Version, Resource: p.Resource}
+	return parsedPath{gvr, p.Namespace, p.Name, p.Subresource}, nil
 }
 
 func (c *Client) newResource(mapping *discovery.Resource, err error) (*Resource, error) {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/anykind/anykind/internal/resourcepath"
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
@@ -83,10 +84,7 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	kind := strings.Join(parts[:len(parts)-1], "/")
-	node := kind == "api/v1/nodes"
-	if !node && (len(parts) != 6 || parts[0] != "api" || parts[4] != "pods" && parts[4] != "services") {
+	if !hasProxy(path) {
 		return "", fmt.Errorf("the API server has no proxy to %s, only to pods, services and nodes", path)
 	}
 	program := name
@@ -96,7 +94,23 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 	case port != "":
 		program += ":" + port
 	}
-	return "/" + kind + "/" + url.PathEscape(program) + "/proxy", nil
+	return path[:strings.LastIndexByte(path, '/')+1] + url.PathEscape(program) + "/proxy", nil
+}
+
+// hasProxy reports whether the path is the path of a pod, a service or a node.
+func hasProxy(path string) bool {
+	parsed, ok := resourcepath.Parse(path)
+	if !ok || parsed.Group != "" || parsed.Name == "" || parsed.Subresource != "" {
+		return false
+	}
+	switch parsed.Resource {
+	case "nodes":
+		return parsed.Namespace == ""
+	case "pods", "services":
+		return parsed.Namespace != ""
+	default:
+		return false
+	}
 }
 
 // isStable reports whether a path reaches the program unchanged. The API server, and proxies before it, resolve dots, possibly

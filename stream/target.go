@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
+	"github.com/anykind/anykind/internal/resourcepath"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -31,20 +31,11 @@ func newObjectRef(target Target, name string) (*objectRef, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	ref := &objectRef{name: name, path: path}
-	switch {
-	case len(parts) == 6 && parts[0] == "api" && parts[2] == "namespaces":
-		ref.namespace = parts[3]
-		ref.resource = parts[4]
-	case len(parts) == 7 && parts[0] == "apis" && parts[3] == "namespaces":
-		ref.group = parts[1]
-		ref.namespace = parts[4]
-		ref.resource = parts[5]
-	default:
+	parsed, ok := resourcepath.Parse(path)
+	if !ok || parsed.Namespace == "" || parsed.Name == "" || parsed.Subresource != "" {
 		return nil, fmt.Errorf("%s is neither a pod nor has pods in its namespace: name a pod, a service or a workload", path)
 	}
-	return ref, nil
+	return &objectRef{group: parsed.Group, namespace: parsed.Namespace, resource: parsed.Resource, name: name, path: path}, nil
 }
 
 // String returns the object in the form used in errors.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/pathsegment"
+	"github.com/anykind/anykind/internal/resourcepath"
 	"k8s.io/apimachinery/pkg/fields"
 )
 
@@ -33,44 +34,27 @@ type Attempt struct {
 	Err error
 }
 
-// newAttempt returns an Attempt with the authorization attributes of a request, parsed like in the API server. prefix is the path
-// of the server's URL. See https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
+// newAttempt returns an Attempt with the authorization attributes of a request. prefix is the path of the server's URL.
 func newAttempt(req *http.Request, prefix string) Attempt {
 	attempt := Attempt{Method: req.Method, URL: printableURL(req), Path: strings.TrimPrefix(req.URL.Path, prefix)}
-	parts := strings.Split(strings.Trim(attempt.Path, "/"), "/")
-	group := ""
-	switch {
-	case parts[0] == "api" && len(parts) > 2:
-		parts = parts[2:]
-	case parts[0] == "apis" && len(parts) > 3:
-		group = parts[1]
-		parts = parts[3:]
-	default:
+	path, ok := resourcepath.Parse(attempt.Path)
+	if !ok {
 		attempt.Verb = strings.ToLower(req.Method)
 		return attempt
 	}
-	isWatchPath := parts[0] == "watch" && len(parts) > 1 // the deprecated /api/v1/watch/pods
-	if isWatchPath {
-		parts = parts[1:]
+	attempt.Namespace = path.Namespace
+	if path.Namespace == "" && path.Resource == "namespaces" {
+		attempt.Namespace = path.Name
 	}
-	if parts[0] == "namespaces" && len(parts) > 1 {
-		attempt.Namespace = parts[1]
-		// A namespace is a resource itself, with subresources.
-		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-			parts = parts[2:]
-		}
+	attempt.Resource = path.Resource
+	attempt.Name = path.Name
+	if path.Group != "" {
+		attempt.Resource += "." + path.Group
 	}
-	attempt.Resource = parts[0]
-	if group != "" {
-		attempt.Resource += "." + group
+	if path.Subresource != "" {
+		attempt.Resource += "/" + path.Subresource
 	}
-	if len(parts) > 1 {
-		attempt.Name = parts[1]
-	}
-	if len(parts) > 2 {
-		attempt.Resource += "/" + parts[2]
-	}
-	if attempt.Verb = requestVerb(req, attempt.Name != ""); isWatchPath {
+	if attempt.Verb = requestVerb(req, attempt.Name != ""); path.IsWatch {
 		attempt.Verb = "watch"
 	} else if attempt.Name == "" && (attempt.Verb == "list" || attempt.Verb == "watch") {
 		attempt.Name = selectedName(req.URL)

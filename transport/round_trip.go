@@ -30,7 +30,7 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	response, err := call.roundTrip(req, req.Body)
 	if err != nil || response.StatusCode != http.StatusUnauthorized || call.credential == nil ||
-		!isStatus(response) {
+		!hasStatus(response) {
 		return response, err
 	}
 	if ok, err := call.renew(ctx, response); !ok || err != nil {
@@ -84,8 +84,8 @@ func authenticates(name string) bool {
 	return name == "Authorization" || strings.HasPrefix(name, "Impersonate-") || strings.HasPrefix(name, "X-Remote-")
 }
 
-// isStatus reports whether a body is a Kubernetes Status. It can still be read.
-func isStatus(response *http.Response) bool {
+// hasStatus reports whether the body is a Kubernetes Status. The body can still be read.
+func hasStatus(response *http.Response) bool {
 	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
 		return false
 	}

@@ -21,11 +21,11 @@ func clientGoError(err error) error {
 		}
 		return found
 	}
-	isStatus := func(err error) (*apierrors.StatusError, bool) {
+	asStatusError := func(err error) (*apierrors.StatusError, bool) {
 		status, ok := err.(*apierrors.StatusError) //nolint:errorlint // everyCause unwraps
 		return status, ok
 	}
-	if found, ok := everyCause(err, isStatus); ok && found.ErrStatus.Code == http.StatusUnauthorized {
+	if found, ok := everyCause(err, asStatusError); ok && found.ErrStatus.Code == http.StatusUnauthorized {
 		return apierrors.NewGenericServerResponse(http.StatusUnauthorized, "get", schema.GroupResource{}, "", "", 0, true)
 	}
 	return err

@@ -68,7 +68,7 @@ func decodeUnstructured(body []byte, into runtime.Unstructured, limits unstructu
 		return err
 	}
 	gvk := into.GetObjectKind().GroupVersionKind()
-	if isStatus(obj.GroupVersionKind()) && !isStatus(gvk) {
+	if obj.GroupVersionKind() == statusKind && gvk != statusKind {
 		var status metav1.Status
 		if err := unstructured.Into(obj, &status); err != nil {
 			return err
@@ -82,9 +82,7 @@ func decodeUnstructured(body []byte, into runtime.Unstructured, limits unstructu
 	return nil
 }
 
-func isStatus(gvk schema.GroupVersionKind) bool {
-	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Status"}
-}
+var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
 func statusError(status *metav1.Status) error {
 	if status.Status == metav1.StatusSuccess {
