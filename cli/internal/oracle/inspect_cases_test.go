@@ -101,12 +101,18 @@ func (o *oracle) createNodes(t *testing.T) {
 	}
 }
 
+// logPrefix replaces the prefix of kubectl's logged warnings.
+var logPrefix = []mask{{`(?m)^W\d{4} \S+ +\d+ \S+\] `, "Warning: "}}
+
 func cordonCases() []oracleCase {
 	return []oracleCase{
 		{line: "cordon oracle-cordon", setup: node("oracle-cordon", "")},
 		{line: "cordon -l oracle=oracle-cordon-label", setup: node("oracle-cordon-label", "")},
 		{line: "cordon node/oracle-cordon-dry --dry-run=server", setup: node("oracle-cordon-dry", "")},
 		{line: "cordon oracle-cordon-client --dry-run=client", setup: node("oracle-cordon-client", "")},
+		{line: "cordon oracle-cordon-alone --dry-run", setup: node("oracle-cordon-alone", ""), masks: logPrefix},
+		{line: "cordon oracle-cordon-true --dry-run=true", setup: node("oracle-cordon-true", ""), masks: logPrefix},
+		{line: "cordon none --dry-run=nonsense", fails: true},
 		{line: "uncordon oracle-uncordon", setup: node("oracle-uncordon", "")},
 		{line: "uncordon -l oracle=none"},
 		{line: "cordon none", fails: true},

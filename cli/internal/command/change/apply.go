@@ -79,7 +79,7 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 		return errors.New("must specify one of -f and -k")
 	case !o.serverSide:
 		return errors.New("--server-side=false is not supported: apply runs on the server")
-	case o.write.dryRun == dryRunClient:
+	case o.write.dryRun == command.DryRunClient:
 		return errors.New("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
 	}
 	return o.output.complete(s.Out, o.write.dryRun)

@@ -126,7 +126,7 @@ func (o *createOptions) createAll(ctx context.Context, s *command.State, objects
 }
 
 func (o *createOptions) create(ctx context.Context, t *target) (*unstructured.Object, error) {
-	if o.write.dryRun == dryRunClient {
+	if o.write.dryRun == command.DryRunClient {
 		obj := t.object.DeepCopy()
 		obj.SetNamespace(t.namespace)
 		return obj, nil

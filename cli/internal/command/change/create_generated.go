@@ -98,7 +98,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 			return err
 		}
 	}
-	if o.write.dryRun == dryRunClient {
+	if o.write.dryRun == command.DryRunClient {
 		if namespace := s.Connection.NamespaceFlag; namespace != "" && !isClusterScoped(obj) {
 			obj.SetNamespace(namespace)
 		}

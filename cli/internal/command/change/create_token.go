@@ -71,7 +71,7 @@ func (o *tokenOptions) run(ctx context.Context, s *command.State, name string) e
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if err := o.output.complete(s.Out, dryRunNone); err != nil {
+	if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
 		return err
 	}
 	accounts, err := s.Connection.Handle(ctx, "serviceaccounts")

@@ -140,7 +140,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 	if err == nil && found == 0 {
 		return s.Printf("No resources found\n")
 	}
-	if err != nil || !o.wait || o.write.dryRun != dryRunNone {
+	if err != nil || !o.wait || o.write.dryRun != command.DryRunNone {
 		return err
 	}
 	return o.awaitAll(ctx, s, begun)
@@ -209,7 +209,7 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 // its grace period keep it.
 func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target) (deleted, error) {
 	one := deleted{target: t}
-	if o.write.dryRun != dryRunClient {
+	if o.write.dryRun != command.DryRunClient {
 		propagation, _ := o.propagation() // already validated
 		opts := &metav1.DeleteOptions{PropagationPolicy: &propagation}
 		if o.gracePeriod >= 0 {
@@ -244,11 +244,11 @@ func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
 		operation += " from " + t.namespace + " namespace"
 	}
 	switch o.write.dryRun {
-	case dryRunClient:
+	case command.DryRunClient:
 		operation += " (dry run)"
-	case dryRunServer:
+	case command.DryRunServer:
 		operation += " (server dry run)"
-	case dryRunNone:
+	case command.DryRunNone:
 	}
 	return s.Printf("%s %q %s\n", name, t.name, operation)
 }
@@ -341,7 +341,7 @@ func (o *deleteOptions) confirmAndDelete(ctx context.Context, s *command.State, 
 		return s.Printf("deletion is cancelled\n")
 	}
 	begun, _, err := o.deleteAll(ctx, s, args, confirmed)
-	if err != nil || !o.wait || o.write.dryRun != dryRunNone {
+	if err != nil || !o.wait || o.write.dryRun != command.DryRunNone {
 		return err
 	}
 	return o.awaitAll(ctx, s, begun)

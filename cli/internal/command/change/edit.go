@@ -65,7 +65,7 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 	if format := o.output.Output; !slices.Contains([]string{"", "json", "kyaml", "yaml"}, format) {
 		return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,kyaml,yaml", format)
 	}
-	if err := o.output.complete(s.Out, dryRunNone); err != nil {
+	if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
 		return err
 	}
 	var objects []*edited

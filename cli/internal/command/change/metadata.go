@@ -123,7 +123,7 @@ func (o *metadataOptions) complete(s *command.State, out io.Writer, args []strin
 	switch {
 	case o.list && o.output.Output != "":
 		return nil, errors.New("--list and --output may not be specified together")
-	case o.objects.isLocal && o.write.dryRun == dryRunServer:
+	case o.objects.isLocal && o.write.dryRun == command.DryRunServer:
 		return nil, errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	case o.objects.isLocal && len(resources) > 0:
 		return nil, errors.New("can only use local files by -f pod.yaml or --filename=pod.json when --local=true is set")
@@ -189,7 +189,7 @@ func (o *metadataOptions) visit(ctx context.Context, t *target, isOne bool) erro
 	}
 	changed := t.object
 	switch {
-	case o.write.dryRun == dryRunClient || o.objects.isLocal || o.list:
+	case o.write.dryRun == command.DryRunClient || o.objects.isLocal || o.list:
 		changed = o.changeLocally(t.object)
 	case len(changes) > 0:
 		if changed, err = o.patch(ctx, t, changes); err != nil {
@@ -226,7 +226,7 @@ func (o *metadataOptions) changes(obj *unstructured.Object) (changes map[string]
 			removed++
 			continue
 		}
-		if o.field.noun == "label" && o.write.dryRun != dryRunClient && !o.objects.isLocal && !o.list {
+		if o.field.noun == "label" && o.write.dryRun != command.DryRunClient && !o.objects.isLocal && !o.list {
 			if _, err := fmt.Fprintf(o.output.out, "label %q not found.\n", key); err != nil {
 				return nil, 0, 0, err
 			}

@@ -8,28 +8,19 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/dynamic"
-)
-
-// dryRun is the value of --dry-run.
-type dryRun int
-
-const (
-	dryRunNone   dryRun = iota
-	dryRunClient        // nothing is sent
-	dryRunServer        // the server validates and stores nothing
 )
 
 // writeFlags are the shared flags of the writing commands. dryRun and validation are set by complete.
 type writeFlags struct {
 	dryRunFlag, validateFlag, fieldManager string
-	dryRun                                 dryRun
+	dryRun                                 command.DryRun
 	validation                             string
 }
 
 func (w *writeFlags) addDryRun(fs *pflag.FlagSet) {
-	fs.StringVar(&w.dryRunFlag, "dry-run", "none", `Must be "none", "server", or "client". If client strategy, only print the object that would be sent, without sending it. If server strategy, submit server-side request without persisting the resource.`)
-	fs.Lookup("dry-run").NoOptDefVal = "unchanged"
+	command.AddDryRunFlag(fs, &w.dryRunFlag)
 }
 
 func (w *writeFlags) addFieldManager(fs *pflag.FlagSet) {
@@ -44,7 +35,7 @@ func (w *writeFlags) addValidate(fs *pflag.FlagSet) {
 // complete parses the flags. warn prints a deprecation.
 func (w *writeFlags) complete(warn func(format string, args ...any)) error {
 	if w.dryRunFlag != "" {
-		mode, err := parseDryRun(w.dryRunFlag, warn)
+		mode, err := command.ParseDryRun(w.dryRunFlag, warn)
 		if err != nil {
 			return err
 		}
@@ -58,32 +49,6 @@ func (w *writeFlags) complete(warn func(format string, args ...any)) error {
 		w.validation = validation
 	}
 	return nil
-}
-
-func parseDryRun(text string, warn func(format string, args ...any)) (dryRun, error) {
-	switch text {
-	case "none":
-		return dryRunNone, nil
-	case "client":
-		return dryRunClient, nil
-	case "server":
-		return dryRunServer, nil
-	case "unchanged":
-		warn("Warning: --dry-run is deprecated and can be replaced with --dry-run=client.")
-		return dryRunClient, nil
-	}
-	isClient, err := strconv.ParseBool(text)
-	if err != nil {
-		return dryRunNone, fmt.Errorf("Invalid dry-run value (%v). Must be \"none\", \"server\", or \"client\".", text)
-	}
-	mode := dryRunNone
-	name := "none"
-	if isClient {
-		mode = dryRunClient
-		name = "client"
-	}
-	warn("Warning: --dry-run=%s is deprecated (boolean value) and can be replaced with --dry-run=%s.", text, name)
-	return mode, nil
 }
 
 func parseValidation(text string) (string, error) {
@@ -108,7 +73,7 @@ func parseValidation(text string) (string, error) {
 
 // defaults returns the flags as defaults of a handle.
 func (w *writeFlags) defaults() *dynamic.Defaults {
-	return &dynamic.Defaults{FieldManager: w.fieldManager, FieldValidation: w.validation, DryRun: w.dryRun == dryRunServer}
+	return &dynamic.Defaults{FieldManager: w.fieldManager, FieldValidation: w.validation, DryRun: w.dryRun == command.DryRunServer}
 }
 
 // checkAll rejects --all together with a selector.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -26,15 +27,9 @@ func (o *output) addFlags(fs *pflag.FlagSet) {
 }
 
 // complete parses the flags. Objects are printed to out.
-func (o *output) complete(out io.Writer, mode dryRun) error {
+func (o *output) complete(out io.Writer, mode command.DryRun) error {
 	o.out = out
-	switch mode {
-	case dryRunClient:
-		o.suffix = " (dry run)"
-	case dryRunServer:
-		o.suffix = " (server dry run)"
-	case dryRunNone:
-	}
+	o.suffix = mode.Suffix()
 	printer, err := o.Printer(out)
 	o.printer = printer
 	return err

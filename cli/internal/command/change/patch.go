@@ -70,7 +70,7 @@ func (o *patchOptions) complete(s *command.State) error {
 		return errors.New("cannot specify --patch and --patch-file together")
 	case o.patch == "" && o.patchFile == "":
 		return errors.New("must specify --patch or --patch-file containing the contents of the patch")
-	case o.objects.isLocal && o.write.dryRun == dryRunServer:
+	case o.objects.isLocal && o.write.dryRun == command.DryRunServer:
 		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	}
 	if _, isKnown := patchTypes()[strings.ToLower(o.patchType)]; !isKnown {
@@ -83,7 +83,9 @@ func (o *patchOptions) complete(s *command.State) error {
 }
 
 // isLocal reports whether the patch is applied locally.
-func (o *patchOptions) isLocal() bool { return o.objects.isLocal || o.write.dryRun == dryRunClient }
+func (o *patchOptions) isLocal() bool {
+	return o.objects.isLocal || o.write.dryRun == command.DryRunClient
+}
 
 // body returns the patch as JSON.
 func (o *patchOptions) body() ([]byte, error) {

@@ -108,7 +108,7 @@ func rolloutPatchCommand(s *command.State, name, short, operation string, patch 
 			if err := o.checkArgs(args); err != nil {
 				return err
 			}
-			if err := o.output.complete(s.Out, dryRunNone); err != nil {
+			if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, operation, func(t *target) error {

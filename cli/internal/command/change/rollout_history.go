@@ -53,7 +53,7 @@ func rolloutHistoryCommand(s *command.State) *cobra.Command {
 			if o.revision < 0 {
 				return fmt.Errorf("revision must be a positive integer: %v", o.revision)
 			}
-			if err := o.output.complete(s.Out, dryRunNone); err != nil {
+			if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, "shown", func(t *target) error { return o.print(cmd.Context(), s, t) })

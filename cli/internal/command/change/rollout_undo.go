@@ -63,7 +63,7 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *targ
 	if err != nil {
 		return err
 	}
-	if o.write.dryRun == dryRunClient {
+	if o.write.dryRun == command.DryRunClient {
 		text, err := templateText(chosen.template)
 		if err != nil {
 			return err

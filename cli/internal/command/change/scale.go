@@ -93,7 +93,7 @@ func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string)
 
 func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *target) error {
 	obj := t.object.DeepCopy()
-	if o.write.dryRun != dryRunClient {
+	if o.write.dryRun != command.DryRunClient {
 		if err := o.setReplicas(ctx, t); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *target) e
 			return err
 		}
 	}
-	if o.timeout > 0 && o.write.dryRun == dryRunNone {
+	if o.timeout > 0 && o.write.dryRun == command.DryRunNone {
 		if err := o.awaitReplicas(ctx, s, t); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (o *setOptions) complete(s *command.State, out io.Writer, resources []strin
 		return errors.New("cannot set --all and --selector at the same time")
 	case len(resources) == 0 && o.objects.files.IsEmpty():
 		return errors.New("one or more resources must be specified as <resource> <name> or <resource>/<name>")
-	case o.objects.isLocal && o.write.dryRun == dryRunServer:
+	case o.objects.isLocal && o.write.dryRun == command.DryRunServer:
 		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	case o.objects.isLocal && len(resources) > 0:
 		return errors.New("you must specify resources by --filename when --local is set")
@@ -144,7 +144,7 @@ func (o *setOptions) run(ctx context.Context, s *command.State, resources []stri
 var errNothingToSend = errors.New("nothing to send")
 
 func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged string, change func(*target, *unstructured.Object) error) error {
-	isLocal := o.objects.isLocal || o.write.dryRun == dryRunClient
+	isLocal := o.objects.isLocal || o.write.dryRun == command.DryRunClient
 	if !isLocal {
 		t.resource = t.resource.WithDefaults(o.write.defaults())
 	}

@@ -53,7 +53,7 @@ func waitCommand(s *command.State) *cobra.Command {
 func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) error {
 	display := progress.New(s.Err)
 	defer display.Close()
-	if err := o.output.complete(display.Above(s.Out), dryRunNone); err != nil {
+	if err := o.output.complete(display.Above(s.Out), command.DryRunNone); err != nil {
 		return err
 	}
 	conditions, err := parseWaitConditions(o.conditions)

@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,18 +19,14 @@ import (
 type nodeOptions struct {
 	*command.State
 
-	selection flags.Selection
-	dryRun    string
+	selection  flags.Selection
+	dryRunFlag string
+	dryRun     command.DryRun // set by nodes
 }
-
-// dryRunAlone is the value of --dry-run without an argument. It means client.
-const dryRunAlone = "unchanged"
 
 func (o *nodeOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.selection.LabelSelector, "selector", "l", "", "Selector (label query) of the nodes")
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", "none",
-		`Must be "none", "server", or "client". With client, only print what would be done; with server, let the server validate it`)
-	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunAlone
+	command.AddDryRunFlag(cmd.Flags(), &o.dryRunFlag)
 }
 
 func cordonCommand(s *command.State) *cobra.Command {
@@ -73,12 +68,12 @@ func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 		return nil, command.UsageError(cmd, "USAGE: %s [flags]", cmd.Use)
 	case len(args) > 0 && o.selection.LabelSelector != "":
 		return nil, command.UsageError(cmd, "error: cannot specify both a node name and a --selector option")
-	case !slices.Contains([]string{"none", "server", "client", dryRunAlone}, o.dryRun):
-		return nil, fmt.Errorf(`Invalid dry-run value (%s). Must be "none", "server", or "client".`, o.dryRun)
 	}
-	if o.dryRun == dryRunAlone {
-		o.dryRun = "client"
+	mode, err := command.ParseDryRun(o.dryRunFlag, o.Errorf)
+	if err != nil {
+		return nil, err
 	}
+	o.dryRun = mode
 	ctx := cmd.Context()
 	resource, err := o.Connection.Handle(ctx, "nodes")
 	if err != nil {
@@ -123,13 +118,7 @@ func (o *nodeOptions) nodeName(ctx context.Context, argument string) (string, er
 
 // report prints the operation on an object, with a suffix for dry runs.
 func (o *nodeOptions) report(kind, name, operation string) {
-	switch o.dryRun {
-	case "client":
-		operation += " (dry run)"
-	case "server":
-		operation += " (server dry run)"
-	}
-	_ = o.Printf("%s/%s %s\n", kind, name, operation)
+	_ = o.Printf("%s/%s %s%s\n", kind, name, operation, o.dryRun.Suffix())
 }
 
 // setUnschedulable sets spec.unschedulable of nodes. Errors are printed and, as in kubectl, do not change the exit code.
@@ -146,9 +135,9 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 			o.report("node", n.GetName(), "already "+state)
 			continue
 		}
-		if err == nil && o.dryRun != "client" {
+		if err == nil && o.dryRun != command.DryRunClient {
 			opts := &metav1.PatchOptions{}
-			if o.dryRun == "server" {
+			if o.dryRun == command.DryRunServer {
 				opts.DryRun = []string{metav1.DryRunAll}
 			}
 			patch := []byte(`{"spec":{"unschedulable":true}}`)

@@ -145,9 +145,9 @@ func (d *drainer) drainNode(ctx context.Context, node string) error {
 	if warnings := decisions.warnings(); warnings != "" {
 		d.Errorf("Warning: %s", warnings)
 	}
-	if d.dryRun == "client" {
+	if d.dryRun == command.DryRunClient {
 		for _, pod := range decisions.remove {
-			_ = d.Printf("evicting pod %s/%s (dry run)\n", pod.GetNamespace(), pod.GetName())
+			_ = d.Printf("evicting pod %s/%s%s\n", pod.GetNamespace(), pod.GetName(), d.dryRun.Suffix())
 		}
 		return nil
 	}
@@ -222,7 +222,7 @@ func (d *drainer) deleteOptions() *metav1.DeleteOptions {
 	if d.gracePeriod >= 0 {
 		opts.GracePeriodSeconds = &d.gracePeriod
 	}
-	if d.dryRun == "server" {
+	if d.dryRun == command.DryRunServer {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
 	return opts
@@ -230,12 +230,8 @@ func (d *drainer) deleteOptions() *metav1.DeleteOptions {
 
 // evictPod evicts a pod and waits for its deletion. It retries every retryDelay while a disruption budget forbids the eviction.
 func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
-	suffix := ""
-	if d.dryRun == "server" {
-		suffix = " (server dry run)"
-	}
 	for {
-		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), suffix)
+		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), d.dryRun.Suffix())
 		err := in.Evict(ctx, pod.GetName(), &dynamic.EvictOptions{DeleteOptions: d.deleteOptions()})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -243,7 +239,7 @@ func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstr
 		isTerminating := apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NamespaceTerminating")
 		switch {
 		case err == nil, isTerminating && pod.GetDeletionTimestamp() != nil:
-			if d.dryRun == "server" {
+			if d.dryRun == command.DryRunServer {
 				return nil
 			}
 			return d.waitForDeletion(ctx, in, pod, "evicted")
@@ -272,7 +268,7 @@ func (d *drainer) deletePod(ctx context.Context, in *dynamic.Resource, pod *unst
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	if d.dryRun == "server" {
+	if d.dryRun == command.DryRunServer {
 		return nil
 	}
 	return d.waitForDeletion(ctx, in, pod, "deleted")
