@@ -18,7 +18,7 @@ import (
 // connectPipes serves handle in memory, where time may stand still, until the test ends.
 func connectPipes(t *testing.T, handle http.Handler) *transport.Conn {
 	t.Helper()
-	_, conn, stop := memconn.Serve(t, handle, memconn.Fault{})
+	_, conn, stop := memconn.Serve(t, handle, memconn.Fault{}, nil)
 	t.Cleanup(stop)
 	return conn
 }

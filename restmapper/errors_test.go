@@ -19,14 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// faulty serves as handle says, and gives the mapper of that.
+// faulty returns a mapper over a handler.
 func faulty(t *testing.T, handle http.HandlerFunc) *restmapper.Mapper {
 	t.Helper()
-	server := httptest.NewServer(handle)
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close(); server.Close() })
-	return restmapper.New(discovery.New(conn, nil))
+	return restmapper.New(connect(t, handle))
 }
 
 // legacy serves apps/v1 and metrics.k8s.io/v1beta1 as an older server does; metrics says how the latter answers.
@@ -124,8 +120,7 @@ func TestMapper_FailedGroupKeepsLastResources(t *testing.T) {
 }
 
 func TestMapper_StaleGroupResolvesLastResources(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, served)
 	mapping, err := mapper.Resource(t.Context(), "gears.v2.c.example.com")
 	require.NoError(t, err)
 	assert.Equal(t, "v2", mapping.GVR.Version)
@@ -200,10 +195,10 @@ func TestNoMatchError_RemovedAt(t *testing.T) {
 r.example.com/v1 robots robot Robot rb
 r.example.com/v1beta1 robots robot Robot rb
 q.example.com/v1 queens queen Queen qn`
-	mapper, _ := scripted(t, &lines)
+	mapper, server := serve(t, lines)
 	_, err := mapper.Resource(t.Context(), "robots.v1beta1.r.example.com")
 	require.NoError(t, err)
-	lines = served + "\nr.example.com/v1 robots robot Robot rb"
+	server.Serve(served + "\nr.example.com/v1 robots robot Robot rb")
 	var noMatch *restmapper.NoMatchError
 
 	for _, name := range []string{"queens", "qn", "Queen", "queen.q.example.com", "queens.v1.q.example.com"} {
@@ -234,12 +229,11 @@ q.example.com/v1 queens queen Queen qn`
 }
 
 func TestMapper_ChangedDefinitionIsResolvedAgain(t *testing.T) {
-	lines := served + "\nr.example.com/v1 robots robot Robot rb"
-	mapper, _ := scripted(t, &lines)
+	mapper, server := serve(t, served+"\nr.example.com/v1 robots robot Robot rb")
 	mapping, err := mapper.Resource(t.Context(), "rb")
 	require.NoError(t, err)
 	require.True(t, mapping.Namespaced)
-	lines = served + "\ncluster r.example.com/v1 robota robot Robot rb"
+	server.Serve(served + "\ncluster r.example.com/v1 robota robot Robot rb")
 	mapping, err = mapper.Resource(t.Context(), "robota")
 	require.NoError(t, err)
 	assert.False(t, mapping.Namespaced)

@@ -9,8 +9,7 @@ import (
 )
 
 func TestMapper_LookupDoesNotAllocate(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, served)
 	for _, name := range []string{
 		"deployments", "deploy", "Deployment", "deployments.apps", "deployments.v1.apps", "Deployment.v1.apps", "deployments.app",
 	} {

@@ -17,7 +17,7 @@ func TestMapper_TwoThousandDefinitions(t *testing.T) {
 		fmt.Fprintf(&all, "g%d.example.com/v1 things%d thing%d Thing%d t%d,same\n", i%50, i, i, i, i)
 	}
 	lines := all.String()
-	mapper, discoveries := scripted(t, &lines)
+	mapper, server := serve(t, lines)
 	for i := range 2000 {
 		want := schema.GroupVersionResource{Group: fmt.Sprintf("g%d.example.com", i%50), Version: "v1", Resource: fmt.Sprintf("things%d", i)}
 		for _, name := range []string{want.Resource, fmt.Sprintf("thing%d", i), fmt.Sprintf("Thing%d", i), fmt.Sprintf("t%d", i), want.GroupResource().String()} {
@@ -26,7 +26,7 @@ func TestMapper_TwoThousandDefinitions(t *testing.T) {
 			require.Equal(t, want, mapping.GVR, name)
 		}
 	}
-	assert.EqualValues(t, 1, discoveries.Load())
+	assert.EqualValues(t, 1, server.Discoveries())
 	_, err := mapper.Resource(t.Context(), "same")
 	assert.True(t, meta.IsAmbiguousError(err), "%v", err)
 	_, err = mapper.Resource(t.Context(), "thingz17")

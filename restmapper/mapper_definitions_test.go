@@ -6,12 +6,14 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
@@ -20,52 +22,49 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// laggingServer is a server that serves the resources of definitions some time after it lists those.
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// laggingServer serves the resources of definitions some time after it lists the definitions.
 type laggingServer struct {
-	lines    string
-	defined  map[string]time.Time // ats.cnat.example.com → when its resource is served
-	denied   bool
-	requests map[string]int
+	*scripted.Server
+	mu      sync.Mutex
+	defined map[string]time.Time // ats.cnat.example.com → when its resource is served
 }
 
 func (s *laggingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.requests[r.URL.Path]++
-	if r.URL.Path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" {
-		s.serveTable(w)
-		return
-	}
-	lines := s.lines
+	s.mu.Lock()
+	resources := served + "\napiextensions.k8s.io/v1 customresourcedefinitions customresourcedefinition CustomResourceDefinition crd"
 	for name, at := range s.defined {
 		if plural, group, _ := strings.Cut(name, "."); !time.Now().Before(at) {
-			lines += fmt.Sprintf("\n%s/v1 %s - %s", group, plural, strings.ToUpper(plural))
+			resources += fmt.Sprintf("\n%s/v1 %s - %s", group, plural, strings.ToUpper(plural))
 		}
 	}
-	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-	_, _ = fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[%s]}`, groups(lines, r.URL.Path == "/api"))
+	s.Serve(resources)
+	s.mu.Unlock()
+	s.Server.ServeHTTP(w, r)
 }
 
-func (s *laggingServer) serveTable(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	if s.denied {
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden"}`)
-		return
-	}
+func (s *laggingServer) define(name string, served time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.defined[name] = served
 	var rows []string
 	for name := range s.defined {
 		rows = append(rows, fmt.Sprintf(`{"cells":[%q,"2026-01-01T00:00:00Z"]}`, name))
 	}
-	_, _ = fmt.Fprintf(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Created At"}],"rows":[%s]}`,
-		strings.Join(rows, ","))
+	s.Handle("GET "+definitionsPath, scripted.JSON(fmt.Sprintf(
+		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Created At"}],"rows":[%s]}`, strings.Join(rows, ","))))
+}
+
+// deny rejects lists of definitions.
+func (s *laggingServer) deny() {
+	s.Handle("GET "+definitionsPath, scripted.Status(http.StatusForbidden, "Forbidden"))
 }
 
 func newLaggingServer(t *testing.T) (*laggingServer, *restmapper.Mapper) {
 	t.Helper()
-	server := &laggingServer{
-		lines:   served + "\napiextensions.k8s.io/v1 customresourcedefinitions customresourcedefinition CustomResourceDefinition crd",
-		defined: map[string]time.Time{}, requests: map[string]int{},
-	}
-	return server, restmapper.New(connect(t, server.ServeHTTP))
+	server := &laggingServer{Server: scripted.New(""), defined: map[string]time.Time{}}
+	return server, restmapper.New(connect(t, server))
 }
 
 func TestMapper_WaitsForDefinitionsNotServedYet(t *testing.T) {
@@ -85,11 +84,13 @@ func TestMapper_WaitsForDefinitionsNotServedYet(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, mapper := newLaggingServer(t)
-				server.denied = c.denied
-				server.defined["ats.cnat.example.com"] = time.Now().Add(c.lag)
+				server.define("ats.cnat.example.com", time.Now().Add(c.lag))
 				for _, warm := range []bool{false, true} {
-					if warm { // and another definition since
-						server.defined["bats.cnat.example.com"] = time.Now().Add(c.lag)
+					if warm { // with a second definition
+						server.define("bats.cnat.example.com", time.Now().Add(c.lag))
+					}
+					if c.denied {
+						server.deny()
 					}
 					kind := map[bool]string{false: "ATS", true: "BATS"}[warm]
 					mapping, err := mapper.Kind(t.Context(), schema.GroupVersionKind{Group: "cnat.example.com", Version: "v1", Kind: kind})
@@ -108,8 +109,8 @@ func TestMapper_WaitsForDefinitionsNotServedYet(t *testing.T) {
 func TestMapper_UnknownNamesDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, mapper := newLaggingServer(t)
-		server.defined["ats.cnat.example.com"] = time.Now()
-		server.defined["nevers.never.example.com"] = time.Now().Add(time.Hour)
+		server.define("ats.cnat.example.com", time.Now())
+		server.define("nevers.never.example.com", time.Now().Add(time.Hour))
 		began := time.Now()
 		for _, name := range []string{"nothing.apps", "deploymnets.cnat.example.com"} {
 			requireMissing(t, mapper, name)
@@ -119,15 +120,15 @@ func TestMapper_UnknownNamesDoNotWait(t *testing.T) {
 		assert.Equal(t, time.Second, time.Since(began), "it may be a short name of that definition")
 		requireMissing(t, mapper, "anything")
 		assert.Equal(t, 1100*time.Millisecond, time.Since(began), "which is not new any more")
-		assert.Less(t, server.requests["/apis"], 20)
-		assert.Less(t, server.requests["/apis/apiextensions.k8s.io/v1/customresourcedefinitions"], 5)
+		assert.Less(t, server.Discoveries(), 20)
+		assert.Less(t, len(server.Requests()), 5, "requests for definitions")
 	})
 }
 
 func TestMapper_WaitEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, mapper := newLaggingServer(t)
-		server.defined["ats.cnat.example.com"] = time.Now().Add(time.Hour)
+		server.define("ats.cnat.example.com", time.Now().Add(time.Hour))
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, io.ErrClosedPipe)
 		defer cancel()
 		_, err := mapper.Resource(ctx, "ats")

@@ -26,7 +26,7 @@ x.example.com/v1beta1 olds old Old - fresh
 x.example.com/v1beta1 news new New - fresh
 x.example.com/v1 hats hat Hat
 x.example.com/v1beta1 hats hat Hat - fresh`
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, lines)
 	const pods, services, deployments = "/v1/pods", "/v1/services", "apps/v1/deployments"
 	for list, want := range map[string][]string{
 		"pods":                {pods},
@@ -52,8 +52,7 @@ x.example.com/v1beta1 hats hat Hat - fresh`
 }
 
 func TestNoMatchError_IsCategory(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, served)
 	_, err := mapper.Resource(t.Context(), "all")
 	var noMatch *restmapper.NoMatchError
 	require.ErrorAs(t, err, &noMatch)
@@ -63,11 +62,10 @@ func TestNoMatchError_IsCategory(t *testing.T) {
 }
 
 func TestMapper_FindsNewCategories(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, server := serve(t, served)
 	_, err := mapper.Resource(t.Context(), "pods")
 	require.NoError(t, err)
-	lines += "\nx.example.com/v1 news new New - fresh"
+	server.Serve(served + "\nx.example.com/v1 news new New - fresh")
 	found, err := mapper.Resources(t.Context(), "fresh")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"x.example.com/v1/news"}, paths(found))

@@ -2,24 +2,19 @@ package restmapper_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/restmapper"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// served writes a line for each resource: group/version plural singular Kind shortName[,shortName] category[,category],
-// where "-" is none; "stale" before a line marks its version, "cluster" the resource's scope.
+// served are resources in the format of scripted.Index.
 const served = `
 /v1 pods pod Pod po all
 /v1 events event Event ev
@@ -36,82 +31,20 @@ c.example.com/v1 gears gear Gear
 d.example.com/v1 oddities oddity Curiosity
 v1.example.com/v3 things thing Thing`
 
-// scripted serves what *lines says at each request and counts the discoveries.
-func scripted(t *testing.T, lines *string) (*restmapper.Mapper, *atomic.Int32) {
+// serve returns a mapper over a scripted server of the resources.
+func serve(t testing.TB, resources string) (*restmapper.Mapper, *scripted.Server) {
 	t.Helper()
-	discoveries := &atomic.Int32{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		if r.URL.Path == "/apis" {
-			discoveries.Add(1)
-		}
-		_, _ = fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[%s]}`, groups(*lines, r.URL.Path == "/api"))
-	}))
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close(); server.Close() })
-	return restmapper.New(discovery.New(conn, nil)), discoveries
+	server := scripted.New(resources)
+	return restmapper.New(connect(t, server)), server
 }
 
-// groups writes the lines of the core group, or of all others, as aggregated discovery does.
-func groups(lines string, core bool) string {
-	var order []string
-	versions := map[string][]string{}
-	resources := map[string][]string{}
-	fresh := map[string]string{}
-	for line := range strings.Lines(strings.TrimSpace(lines)) {
-		fields := strings.Fields(line)
-		freshness := "Current"
-		scope := "Namespaced"
-		if fields[0] == "stale" {
-			freshness = "Stale"
-			fields = fields[1:]
-		}
-		if fields[0] == "cluster" {
-			scope = "Cluster"
-			fields = fields[1:]
-		}
-		group, version, _ := strings.Cut(fields[0], "/")
-		if (group == "") != core {
-			continue
-		}
-		if versions[group] == nil {
-			order = append(order, group)
-		}
-		fields = append(fields, "-", "-")
-		kind := strings.Trim(fields[3], "-")
-		resource := fmt.Sprintf(
-			`{"resource":%q,"singularResource":%q,"scope":%q,"responseKind":{"group":%q,"version":%q,"kind":%q},"shortNames":%s,"categories":%s}`,
-			fields[1], fields[2], scope, group, version, kind, list(fields[4]), list(fields[5]))
-		gv := group + "/" + version
-		if resources[gv] == nil {
-			versions[group] = append(versions[group], version)
-		}
-		resources[gv] = append(resources[gv], resource)
-		fresh[gv] = freshness
-	}
-	var items []string
-	for _, group := range order {
-		var listed []string
-		for _, version := range versions[group] {
-			gv := group + "/" + version
-			listed = append(listed, fmt.Sprintf(`{"version":%q,"freshness":%q,"resources":[%s]}`, version, fresh[gv], strings.Join(resources[gv], ",")))
-		}
-		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q},"versions":[%s]}`, group, strings.Join(listed, ",")))
-	}
-	return strings.Join(items, ",")
-}
-
-func list(field string) string {
-	if field == "-" {
-		return "[]"
-	}
-	return `["` + strings.ReplaceAll(field, ",", `","`) + `"]`
+func connect(t testing.TB, server http.Handler) *discovery.Client {
+	t.Helper()
+	return discovery.New(scripted.Connect(t, server, nil), nil)
 }
 
 func TestMapper_Resource(t *testing.T) {
-	lines := served
-	mapper, discoveries := scripted(t, &lines)
+	mapper, server := serve(t, served)
 	const deployments, pods, things = "apps/v1/deployments", "/v1/pods", "v1.example.com/v3/things"
 	for name, want := range map[string]string{
 		"pods": pods, "pod": pods, "po": pods, "Pod": pods, "PODS": pods, "PO": pods,
@@ -145,12 +78,11 @@ func TestMapper_Resource(t *testing.T) {
 			assert.Equal(t, want, mapping.GVR.Group+"/"+mapping.GVR.Version+"/"+mapping.GVR.Resource, name)
 		}
 	}
-	assert.EqualValues(t, 1, discoveries.Load(), "a name that is found asks the server nothing")
+	assert.EqualValues(t, 1, server.Discoveries(), "a name that is found asks the server nothing")
 }
 
 func TestMapper_Kind(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, served)
 	for gvk, want := range map[schema.GroupVersionKind]string{
 		{Group: "apps", Version: "v1", Kind: "Deployment"}:      "v1",
 		{Group: "apps", Version: "v1beta1", Kind: "Deployment"}: "v1beta1",
@@ -176,8 +108,7 @@ func TestMapper_Kind(t *testing.T) {
 }
 
 func TestMapper_UnknownNameIsNoMatchError(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, served)
 	for name, want := range map[string]restmapper.NoMatchError{
 		"deploymnets":              {Suggestions: []string{"deployments.apps"}},
 		"Pods2":                    {Suggestions: []string{"pods"}},
@@ -206,8 +137,7 @@ func TestMapper_UnknownNameIsNoMatchError(t *testing.T) {
 }
 
 func TestMapper_NameOfSeveralResourcesIsAmbiguous(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, served)
 	for _, name := range []string{"widgets", "widget", "Widget", "wi"} {
 		_, err := mapper.Resource(t.Context(), name)
 		var ambiguous *restmapper.AmbiguousError
@@ -222,7 +152,7 @@ func TestMapper_NameOfSeveralResourcesIsAmbiguous(t *testing.T) {
 
 func TestMapper_CoreGroupConflictsOnlyWithItself(t *testing.T) {
 	lines := served + "\n/v1 twins twin Twin tw\n/v1 twos two Two tw\nz.example.com/v1 towers tower Tower tw"
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, lines)
 	_, err := mapper.Resource(t.Context(), "tw")
 	var ambiguous *restmapper.AmbiguousError
 	require.ErrorAs(t, err, &ambiguous)
@@ -230,35 +160,25 @@ func TestMapper_CoreGroupConflictsOnlyWithItself(t *testing.T) {
 }
 
 func TestMapper_FindsNewResources(t *testing.T) {
-	lines := served
-	mapper, discoveries := scripted(t, &lines)
+	mapper, server := serve(t, served)
 	_, err := mapper.Resource(t.Context(), "pods")
 	require.NoError(t, err)
 
-	lines += "\ncnat.example.com/v1 ats at At"
+	server.Serve(served + "\ncnat.example.com/v1 ats at At")
 	mapping, err := mapper.Resource(t.Context(), "ats")
 	require.NoError(t, err)
 	assert.Equal(t, "cnat.example.com", mapping.GVR.Group)
 	mapping, err = mapper.Kind(t.Context(), mapping.GVK)
 	require.NoError(t, err)
 	assert.Equal(t, "ats", mapping.GVR.Resource)
-	assert.EqualValues(t, 2, discoveries.Load())
+	assert.EqualValues(t, 2, server.Discoveries())
 }
 
 func FuzzResource(f *testing.F) {
 	for _, name := range []string{"pods", "deployments.v1.apps", "..", "Ünï.cödé"} {
 		f.Add(name)
 	}
-	lines := served
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		_, _ = fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[%s]}`, groups(lines, r.URL.Path == "/api"))
-	}))
-	f.Cleanup(server.Close)
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(f, err)
-	f.Cleanup(conn.Close)
-	mapper := restmapper.New(discovery.New(conn, nil))
+	mapper, _ := serve(f, served)
 	f.Fuzz(func(t *testing.T, name string) {
 		mapping, err := mapper.Resource(t.Context(), name)
 		requireAnswer(t, mapping != nil, err)

@@ -2,60 +2,20 @@ package restmapper_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 	"weak"
 
-	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/restmapper"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// inMemory answers requests by a handler without a network, so that it works where time stands still.
-type inMemory struct {
-	http.Handler
-	mu *sync.Mutex // one request at a time
-}
-
-func (h inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, r)
-	response := answer.Result()
-	response.Request = r
-	return response, nil
-}
-
-// unscripted is a server in memory that counts all requests.
-func unscripted(t *testing.T, lines *string) (mapper *restmapper.Mapper, client *discovery.Client, requests *atomic.Int32) {
-	t.Helper()
-	requests = &atomic.Int32{}
-	client = connect(t, func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		_, _ = fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[%s]}`, groups(*lines, r.URL.Path == "/api"))
-	})
-	return restmapper.New(client), client, requests
-}
-
-func connect(t *testing.T, handle http.HandlerFunc) *discovery.Client {
-	t.Helper()
-	conn, err := transport.New("https://server.example", &http.Client{Transport: inMemory{handle, &sync.Mutex{}}}, nil)
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	return discovery.New(conn, nil)
-}
 
 func requireMissing(t *testing.T, mapper *restmapper.Mapper, name string) {
 	t.Helper()
@@ -65,16 +25,15 @@ func requireMissing(t *testing.T, mapper *restmapper.Mapper, name string) {
 
 func TestMapper_SearchesLessOftenForMissingName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := served
-		mapper, _, requests := unscripted(t, &lines)
+		mapper, server := serve(t, served)
 		_, err := mapper.Resource(t.Context(), "pods")
 		require.NoError(t, err)
 		began := time.Now()
-		asked := requests.Load()
+		asked := server.Count()
 		var when []time.Duration
 		for range 10_000 { // ten seconds
 			requireMissing(t, mapper, "deploymnets")
-			if now := requests.Load(); now != asked {
+			if now := server.Count(); now != asked {
 				asked = now
 				when = append(when, time.Since(began))
 			}
@@ -87,23 +46,22 @@ func TestMapper_SearchesLessOftenForMissingName(t *testing.T) {
 		}, when)
 
 		time.Sleep(10 * time.Second)
-		asked = requests.Load()
+		asked = server.Count()
 		requireMissing(t, mapper, "deploymnets")
 		time.Sleep(50 * time.Millisecond)
 		requireMissing(t, mapper, "deploymnets")
-		assert.Equal(t, asked+4, requests.Load(), "a name that is not looked up is removed")
+		assert.Equal(t, asked+4, server.Count(), "a name that is not looked up is removed")
 		_, err = mapper.Kind(t.Context(), schema.GroupVersionKind{Kind: "deploymnets"})
 		require.True(t, meta.IsNoMatchError(err))
-		assert.Equal(t, asked+6, requests.Load(), "a kind is not a resource of the same name")
+		assert.Equal(t, asked+6, server.Count(), "a kind is not a resource of the same name")
 	})
 }
 
 func TestMapper_FindsNewResourceAfterMiss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := served
-		mapper, _, _ := unscripted(t, &lines)
+		mapper, server := serve(t, served)
 		requireMissing(t, mapper, "ats")
-		lines += "\ncnat.example.com/v1 ats at At"
+		server.Serve(served + "\ncnat.example.com/v1 ats at At")
 		requireMissing(t, mapper, "ats")
 		time.Sleep(50 * time.Millisecond)
 		_, err := mapper.Resource(t.Context(), "ats")
@@ -113,39 +71,39 @@ func TestMapper_FindsNewResourceAfterMiss(t *testing.T) {
 
 func TestMapper_NewSnapshotEndsMiss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := served
-		mapper, client, requests := unscripted(t, &lines)
+		server := scripted.New(served)
+		client := connect(t, server)
+		mapper := restmapper.New(client)
 		for _, name := range []string{"ats", "bats"} {
 			requireMissing(t, mapper, name)
 		}
-		lines += "\ncnat.example.com/v1 ats at At"
+		server.Serve(served + "\ncnat.example.com/v1 ats at At")
 		time.Sleep(time.Millisecond)
 		_, err := client.Refresh(t.Context())
 		require.NoError(t, err)
-		asked := requests.Load()
+		asked := server.Count()
 		_, err = mapper.Resource(t.Context(), "ats")
 		require.NoError(t, err)
 		for range 2 {
 			_, err = mapper.Resource(t.Context(), "bats")
 			require.ErrorContains(t, err, "did you mean ats.cnat.example.com", "the error is that of the new snapshot")
 		}
-		assert.Equal(t, asked, requests.Load(), "nobody asked the server")
+		assert.Equal(t, asked, server.Count(), "nobody asked the server")
 		time.Sleep(50 * time.Millisecond)
 		requireMissing(t, mapper, "bats")
-		assert.Greater(t, requests.Load(), asked, "the miss ended when the first one had to")
+		assert.Greater(t, server.Count(), asked, "the miss ended when the first one had to")
 	})
 }
 
 func TestMapper_MissesTakeBoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := "/v1 pods pod Pod po"
-		mapper, _, requests := unscripted(t, &lines)
+		mapper, server := serve(t, "/v1 pods pod Pod po")
 		began := time.Now()
 		for i := range 1100 {
 			requireMissing(t, mapper, fmt.Sprintf("none%d", i))
 			require.LessOrEqual(t, mapper.Misses(), 1024)
 		}
-		assert.LessOrEqual(t, float64(requests.Load()), 300+2+50*time.Since(began).Seconds())
+		assert.LessOrEqual(t, float64(server.Count()), 300+2+50*time.Since(began).Seconds())
 		time.Sleep(20 * time.Second)
 		requireMissing(t, mapper, "another")
 		assert.Equal(t, 1, mapper.Misses(), "the others have expired")
@@ -153,11 +111,12 @@ func TestMapper_MissesTakeBoundedMemory(t *testing.T) {
 }
 
 func TestMapper_MissesHoldNoSnapshot(t *testing.T) {
-	lines := served
-	mapper, client, _ := unscripted(t, &lines)
+	server := scripted.New(served)
+	client := connect(t, server)
+	mapper := restmapper.New(client)
 	requireMissing(t, mapper, "none")
 	old := weak.Make(client.Latest())
-	lines += "\ncnat.example.com/v1 ats at At"
+	server.Serve(served + "\ncnat.example.com/v1 ats at At")
 	_, err := mapper.Resource(t.Context(), "ats")
 	require.NoError(t, err)
 	require.Positive(t, mapper.Misses())
@@ -168,8 +127,7 @@ func TestMapper_MissesHoldNoSnapshot(t *testing.T) {
 }
 
 func TestMapper_ConcurrentMissesShareRequests(t *testing.T) {
-	lines := served
-	mapper, discoveries := scripted(t, &lines)
+	mapper, server := serve(t, served)
 	_, err := mapper.Resource(t.Context(), "pods")
 	require.NoError(t, err)
 	var all sync.WaitGroup
@@ -180,5 +138,5 @@ func TestMapper_ConcurrentMissesShareRequests(t *testing.T) {
 		})
 	}
 	all.Wait()
-	assert.Less(t, discoveries.Load(), int32(25))
+	assert.Less(t, server.Discoveries(), 25)
 }

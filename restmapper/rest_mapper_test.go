@@ -18,7 +18,7 @@ func TestRESTMapper_CompletesResourcesAndKinds(t *testing.T) {
 cluster r.example.com/v1 robots robot Robot rb
 cluster r.example.com/v1 androids android Robot
 k.example.com/v1 kindless kindless -`
-	m, _ := scripted(t, &lines)
+	m, _ := serve(t, lines)
 	mapper := m.RESTMapper(t.Context())
 	gvr, err := mapper.ResourceFor(schema.GroupVersionResource{Resource: "deploy"})
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ k.example.com/v1 kindless kindless -`
 // unwrap.
 func TestRESTMapper_ErrorsAreApimachinerys(t *testing.T) {
 	lines := served + "\nr.example.com/v1 robots robots Robot\nr.example.com/v1 cyborgs robots Cyborg"
-	m, _ := scripted(t, &lines)
+	m, _ := serve(t, lines)
 	mapper := m.RESTMapper(t.Context())
 
 	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
@@ -106,7 +106,7 @@ func TestRESTMapper_ErrorsAreApimachinerys(t *testing.T) {
 
 func TestRESTMapper_MissesOfVersionsAreSeparate(t *testing.T) {
 	lines := served + "\nstale s.example.com/v2 gears gear Gear"
-	m, _ := scripted(t, &lines)
+	m, _ := serve(t, lines)
 	mapper := m.RESTMapper(t.Context())
 	kind := schema.GroupKind{Group: "s.example.com", Kind: "Wheel"}
 	_, err := mapper.RESTMapping(kind, "v2")
@@ -117,17 +117,16 @@ func TestRESTMapper_MissesOfVersionsAreSeparate(t *testing.T) {
 }
 
 func TestRESTMapper_ResetRefreshesAtNextCall(t *testing.T) {
-	lines := served + "\nr.example.com/v1 robots robot Robot rb"
-	m, discoveries := scripted(t, &lines)
+	m, server := serve(t, served+"\nr.example.com/v1 robots robot Robot rb")
 	mapper := m.RESTMapper(t.Context())
 	robots := schema.GroupVersionResource{Resource: "robots"}
 	_, err := mapper.ResourceFor(robots)
 	require.NoError(t, err)
-	lines = served
+	server.Serve(served)
 	_, err = mapper.ResourceFor(robots)
 	require.NoError(t, err)
 	meta.MaybeResetRESTMapper(mapper)
-	assert.EqualValues(t, 1, discoveries.Load())
+	assert.EqualValues(t, 1, server.Discoveries())
 	_, err = mapper.ResourceFor(robots)
 	assert.True(t, meta.IsNoMatchError(err), "%v", err)
 }
@@ -146,8 +145,7 @@ type resettableRESTMapperWithContext interface {
 }
 
 func TestRESTMapper_UsesCallersContext(t *testing.T) {
-	lines := served
-	m, _ := scripted(t, &lines)
+	m, _ := serve(t, served)
 	mapper, ok := m.RESTMapper(t.Context()).(resettableRESTMapperWithContext)
 	require.True(t, ok)
 	mapper.ResetWithContext(t.Context())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,8 +33,7 @@ networking.k8s.io/v1 networkpolicies networkpolicy NetworkPolicy netpol
 there.example.com/v1 foos foo Foo`
 
 func TestNoMatchError_Suggestions(t *testing.T) {
-	lines := typical
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, typical)
 	for name, want := range map[string]struct {
 		suggestions []string
 		group       string
@@ -103,23 +103,23 @@ func TestErrors_AreShortAndPrintable(t *testing.T) {
 // requests.
 func TestMapper_UnknownNamesCauseBoundedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		requests := 0
-		client := connect(t, func(w http.ResponseWriter, r *http.Request) {
-			requests++
+		var requests atomic.Int32
+		client := connect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
 			serveLegacy(w, r, 50)
-		})
+		}))
 		mapper := restmapper.New(client)
 		began := time.Now()
 		for i := range 1000 {
 			_, err := mapper.Resource(t.Context(), fmt.Sprintf("typed-%d", i))
 			require.True(t, meta.IsNoMatchError(err), "%v", err)
 		}
-		assert.Less(t, requests, 400, "1,000 names in %s", time.Since(began))
+		assert.Less(t, requests.Load(), int32(400), "1,000 names in %s", time.Since(began))
 		assert.Zero(t, time.Since(began), "and none waits")
 		time.Sleep(2 * time.Second)
-		before := requests
+		before := requests.Load()
 		requireMissing(t, mapper, "another")
-		assert.Equal(t, 53, requests-before, "a snapshot is old after some seconds")
+		assert.EqualValues(t, 53, requests.Load()-before, "a snapshot is old after some seconds")
 	})
 }
 

@@ -25,8 +25,7 @@ func TestMapper_WaitForResources(t *testing.T) {
 		"an ambiguous one": {names: []string{"po", "widgets", "none"}, err: `"widgets" means several resources: say which of widgets.a.example.com, widgets.b.example.com`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lines := served
-			mapper, discoveries := scripted(t, &lines)
+			mapper, server := serve(t, served)
 			found, err := mapper.WaitForResources(t.Context(), test.names...)
 			if test.err != "" {
 				require.EqualError(t, err, test.err)
@@ -35,7 +34,7 @@ func TestMapper_WaitForResources(t *testing.T) {
 				require.NoError(t, err)
 			}
 			assert.Equal(t, test.want, namesOf(found))
-			assert.EqualValues(t, 1, discoveries.Load())
+			assert.EqualValues(t, 1, server.Discoveries())
 		})
 	}
 }
@@ -49,8 +48,7 @@ func namesOf(resources []*discovery.Resource) []string {
 }
 
 func TestMapper_WaitForKinds(t *testing.T) {
-	lines := served
-	mapper, _ := scripted(t, &lines)
+	mapper, _ := serve(t, served)
 	gadget := schema.GroupVersionKind{Group: "b.example.com", Version: "v1", Kind: "Gadget"}
 	found, err := mapper.WaitForKinds(t.Context(), gadget, schema.GroupVersionKind{Group: "apps", Kind: "Deployment"})
 	require.NoError(t, err)
@@ -58,8 +56,7 @@ func TestMapper_WaitForKinds(t *testing.T) {
 }
 
 func TestMapper_WaitForEndsWithContext(t *testing.T) {
-	lines := served
-	mapper, discoveries := scripted(t, &lines)
+	mapper, server := serve(t, served)
 	wait := func(names ...string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -72,13 +69,13 @@ func TestMapper_WaitForEndsWithContext(t *testing.T) {
 	require.ErrorAs(t, err, &noMatch)
 	assert.Contains(t, err.Error(), `wait for "gadgts": discover resources of http://`)
 	assert.Contains(t, err.Error(), `did you mean gadgets.b.example.com?`)
-	assert.Greater(t, discoveries.Load(), int32(2))
+	assert.Greater(t, server.Discoveries(), 2)
 	var unavailable *restmapper.UnavailableError
 	require.ErrorAs(t, wait("things.c.example.com"), &unavailable)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	mapper, _ = scripted(t, &lines)
+	mapper, _ = serve(t, served)
 	_, err = mapper.WaitForKinds(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "wait for resources: ")

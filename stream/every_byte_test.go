@@ -83,7 +83,7 @@ func (b byteTest) run(t *testing.T) {
 func (b byteTest) runFault(t *testing.T, f memconn.Fault, record func(outcome string)) (down, up int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		listener, conn, stop := memconn.Serve(t, b.handler(t, f), f)
+		listener, conn, stop := memconn.Serve(t, b.handler(t, f), f, nil)
 		begun := time.Now()
 		outcome := b.call(t, pods{conn}, f)
 		require.LessOrEqual(t, time.Since(begun), b.bound, "%v: %s", f, outcome)

@@ -31,7 +31,7 @@ var _ stream.Target = pods{}
 func serving(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, pods pods)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		_, conn, stop := memconn.Serve(t, handler, memconn.Fault{})
+		_, conn, stop := memconn.Serve(t, handler, memconn.Fault{}, nil)
 		defer stop()
 		test(t, pods{conn})
 	})

@@ -129,7 +129,7 @@ func (l *Listener) Transferred() (down, up int) {
 }
 
 // Serve starts a server with a fault. stop must be called within the same bubble.
-func Serve(t testing.TB, handler http.Handler, fault Fault) (listener *Listener, conn *transport.Conn, stop func()) {
+func Serve(t testing.TB, handler http.Handler, fault Fault, opts *transport.Options) (listener *Listener, conn *transport.Conn, stop func()) {
 	t.Helper()
 	listener = Listen(fault)
 	server := httptest.NewUnstartedServer(handler)
@@ -138,7 +138,7 @@ func Serve(t testing.TB, handler http.Handler, fault Fault) (listener *Listener,
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.Start()
 	client := &http.Client{Transport: &http.Transport{DialContext: listener.Dial}}
-	conn, err := transport.New("http://server.test", client, nil)
+	conn, err := transport.New("http://server.test", client, opts)
 	require.NoError(t, err)
 	return listener, conn, func() {
 		listener.Release()
