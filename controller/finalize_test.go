@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -218,9 +219,9 @@ func TestFinalize_UnservedPathIsNoDeletion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server.Override = func(w http.ResponseWriter, r *http.Request) bool {
 				if strings.Contains(methods, r.Method) {
-					controllertest.NotServed(w)
+					scripted.NotServed(w, nil)
 				} else {
-					controllertest.Reject(w, http.StatusUnprocessableEntity, "Invalid") // obj is out of date: it is read
+					scripted.Status(http.StatusUnprocessableEntity, "Invalid")(w, nil) // obj is out of date: it is read
 				}
 				return true
 			}

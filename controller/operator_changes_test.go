@@ -53,7 +53,7 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source, objects := scripted(t)
+				source, objects := newScript(t)
 				emit := func(step string) {
 					var kind watch.EventType
 					var uid types.UID
@@ -117,7 +117,7 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 
 func TestOperator_LogsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, objects := scripted(t)
+		source, objects := newScript(t)
 		log, lines := controllertest.Logger()
 		go func() {
 			_ = controller.NewChangeTracker(objects, nil).Enqueue(t.Context(), workqueue.New[types.NamespacedName](nil), log)

@@ -2,21 +2,17 @@ package controller_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,32 +39,14 @@ func TestOperator_WatchKindWaitsUntilRunEnds(t *testing.T) {
 	})
 }
 
-// leaseServer serves leases once isServed is set. Before, the first request for leases removes them from discovery.
-type leaseServer struct{ isServed, isListed atomic.Bool }
-
-func (s *leaseServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	w := httptest.NewRecorder()
-	switch isLease := strings.HasSuffix(r.URL.Path, "/leases"); {
-	case r.URL.Path == "/api" || r.URL.Path == "/apis":
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		if r.URL.Path == "/apis" && s.isListed.Load() {
-			_, _ = io.WriteString(w, controllertest.Index)
-		} else {
-			_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
+// deleteLeases removes leases from the server's discovery documents with the first request for leases.
+func deleteLeases(server *scripted.Server) {
+	server.Handle("", func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/leases") {
+			server.Serve("")
 		}
-	case isLease && s.isServed.Load():
-		_, _ = io.WriteString(w, `{"type":"ADDED","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",`+
-			`"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"1"}}}`)
-	default:
-		s.isListed.Store(s.isListed.Load() && !isLease)
-		controllertest.NotServed(w)
-	}
-	response := w.Result()
-	response.Request = r
-	return response, nil
+		scripted.NotServed(w, r)
+	})
 }
 
 func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
@@ -76,17 +54,18 @@ func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
 	for name, isListed := range map[string]bool{"deleted before Run": false, "deleted after its lookup": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &leaseServer{}
-				conn, err := transport.New("http://memory", &http.Client{Transport: server}, nil)
+				server := scripted.New(controllertest.Resources)
+				deleteLeases(server)
+				client := controllertest.Serve(t, server)
+				_, err := client.ForKind(t.Context(), lease)
 				require.NoError(t, err)
-				client := dynamic.New(conn, nil)
-				server.isListed.Store(true)
-				_, err = client.ForKind(t.Context(), lease)
-				require.NoError(t, err)
-				server.isListed.Store(isListed)
+				if !isListed {
+					server.Serve("")
+				}
 				time.AfterFunc(time.Hour, func() {
-					server.isServed.Store(true)
-					server.isListed.Store(true)
+					server.Handle("WATCH /apis/coordination.k8s.io/v1/leases", scripted.Watch(scripted.Event("ADDED",
+						`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"1"}}`)))
+					server.Serve(controllertest.Resources)
 				})
 				text := &lines{}
 				operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.NewTextHandler(text, nil))})
@@ -106,24 +85,12 @@ func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
 
 func TestOperator_WatchKindErrorEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn, err := transport.New("http://memory", &http.Client{Transport: denyingServer{}}, nil)
-		require.NoError(t, err)
+		client := controllertest.Serve(t, scripted.Status(http.StatusForbidden, "Forbidden"))
 		operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.DiscardHandler)})
-		operator.WatchKind(dynamic.New(conn, nil), lampV1, "", discard)
-		err = operator.Run(t.Context())
+		operator.WatchKind(client, lampV1, "", discard)
+		err := operator.Run(t.Context())
 		assert.True(t, apierrors.IsForbidden(err), err)
 	})
-}
-
-// denyingServer answers every request with 403.
-type denyingServer struct{}
-
-func (denyingServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	controllertest.Reject(w, http.StatusForbidden, "Forbidden")
-	response := w.Result()
-	response.Request = r
-	return response, nil
 }
 
 // TestOperator_WatchKindStartsWithItsDefinition defines a kind while the operator runs, and deletes it again.

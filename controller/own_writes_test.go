@@ -3,10 +3,8 @@ package controller_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +13,7 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,73 +37,39 @@ func (s leaseState) String() string {
 	return `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{` + metadata + `}}`
 }
 
+const (
+	leasesPath      = "/apis/coordination.k8s.io/v1/namespaces/shop/leases"
+	definitionRoute = "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/leases.coordination.k8s.io"
+)
+
 // lateServer is a server whose watch events arrive when a test sends them. The first patch finds another object than it tests,
-// the read after that returns live, and later patches are answered with patched.
+// the read after that returns live, and later patches return patched.
 type lateServer struct {
 	events        chan string
 	live, patched leaseState
 	losesResponse bool // of the first patch that is executed
-	patches       int
 }
 
-func (s *lateServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	header := http.Header{}
-	code := http.StatusOK
-	var body io.Reader = strings.NewReader(`{"kind":"APIGroupDiscoveryList","items":[]}`)
-	switch {
-	case r.URL.Path == "/api" || r.URL.Path == "/apis":
-		header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		if r.URL.Path == "/apis" {
-			body = strings.NewReader(controllertest.Index)
-		}
-	case r.Method == http.MethodPatch:
-		switch s.patches++; {
-		case s.patches == 1:
-			code = http.StatusUnprocessableEntity
-			body = strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`)
-		case s.patches == 2 && s.losesResponse:
-			return nil, io.ErrUnexpectedEOF
-		default:
-			body = strings.NewReader(s.patched.String())
-		}
-	case strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io"):
-		code = http.StatusForbidden
-		body = http.NoBody
-	case strings.HasSuffix(r.URL.Path, "/web"):
-		body = strings.NewReader(s.live.String())
-	default:
-		body = &eventReader{r.Context(), s.events, strings.NewReader("")}
+func (s *lateServer) connect(t *testing.T) *dynamic.Client {
+	t.Helper()
+	server := scripted.New(controllertest.Resources)
+	patches := []http.HandlerFunc{scripted.Status(http.StatusUnprocessableEntity, "Invalid")}
+	if s.losesResponse {
+		patches = append(patches, scripted.Break)
 	}
-	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: r}, nil
-}
-
-// eventReader is the body of a watch.
-type eventReader struct {
-	ctx    context.Context
-	events chan string
-	rest   *strings.Reader
-}
-
-// Read implements io.Reader.
-func (e *eventReader) Read(p []byte) (int, error) {
-	if e.rest.Len() == 0 {
-		select {
-		case event := <-e.events:
-			e.rest.Reset(event)
-		case <-e.ctx.Done():
-			return 0, e.ctx.Err()
-		}
-	}
-	return e.rest.Read(p)
+	server.Handle("PATCH "+leasesPath+"/web", append(patches, scripted.JSON(s.patched.String()))...)
+	server.Handle("GET "+leasesPath+"/web", scripted.JSON(s.live.String()))
+	server.Handle("WATCH "+leasesPath, scripted.WatchChannel(s.events))
+	server.Handle(definitionRoute, scripted.Status(http.StatusForbidden, "Forbidden"))
+	return controllertest.Serve(t, server)
 }
 
 func (s *lateServer) emit(eventType string, state leaseState) {
-	s.events <- fmt.Sprintf(`{"type":%q,"object":%s}`, eventType, state)
+	s.events <- scripted.Event(eventType, state.String())
 }
 
 func (s *lateServer) sync(resourceVersion string) {
-	s.events <- fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":%q,`+
-		`"annotations":{"k8s.io/initial-events-end":"true"}}}}`, resourceVersion)
+	s.events <- scripted.InitialEventsEnd("coordination.k8s.io/v1", "Lease", resourceVersion)
 }
 
 // The states of a Lease to which Finalize adds the finalizer, and which is deleted before the events of that arrive.
@@ -211,11 +175,7 @@ func TestFinalize_LateEventsAreNoState(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server := tc.server
 					server.events = make(chan string)
-					conn, err := transport.New("http://memory", &http.Client{Transport: &server}, nil)
-					require.NoError(t, err)
-					client := dynamic.New(conn, nil)
-					defer client.Close()
-					leases := controllertest.Resource(t, client, "leases").Namespace("shop")
+					leases := controllertest.Resource(t, server.connect(t), "leases").Namespace("shop")
 					ctx, cancel := context.WithCancel(t.Context())
 					var log []string
 					ended := make(chan error, 1)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,12 +35,12 @@ func TestWaitServed_GraceForErrorsInARow(t *testing.T) {
 					elapsed := time.Since(start)
 					for i := 0; i < len(tc.failures); i += 2 {
 						if tc.failures[i] <= elapsed && elapsed < tc.failures[i+1] {
-							controllertest.Reject(w, http.StatusConflict, "Conflict")
+							scripted.Status(http.StatusConflict, "Conflict")(w, nil)
 							return true
 						}
 					}
 					if elapsed < 20*time.Second {
-						controllertest.NotServed(w)
+						scripted.NotServed(w, nil)
 						return true
 					}
 					return false

@@ -85,7 +85,7 @@ func TestRun_LogsFailedReconciles(t *testing.T) {
 
 func TestRun_LogsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, c := scripted(t)
+		source, c := newScript(t)
 		log, lines := controllertest.Logger()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +16,7 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -100,29 +98,22 @@ func TestRun_RejectedNamespaces(t *testing.T) {
 
 // namespacesServer has the Lease "web" in each of two namespaces. Its watches receive what a test sends.
 type namespacesServer struct {
-	events      map[string]chan string // by namespace
-	isForbidden atomic.Bool            // reads of home
+	*scripted.Server
+	events map[string]chan string // by namespace
 }
 
-func (s *namespacesServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, rest, _ := strings.Cut(r.URL.Path, "/namespaces/")
-	namespace, _, _ := strings.Cut(rest, "/")
-	header := http.Header{}
-	code := http.StatusOK
-	var body io.Reader
-	switch {
-	case r.URL.Path == "/api" || r.URL.Path == "/apis":
-		header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		body = strings.NewReader(map[string]string{"/api": `{"kind":"APIGroupDiscoveryList","items":[]}`, "/apis": controllertest.Index}[r.URL.Path])
-	case r.Method == http.MethodPatch:
-		body = strings.NewReader(leaseIn(namespace, 50))
-	case namespace == "home" && s.isForbidden.Load():
-		code = http.StatusForbidden
-		body = strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"it is so"}`)
-	default:
-		body = &eventReader{r.Context(), s.events[namespace], strings.NewReader("")}
+func newNamespacesServer() *namespacesServer {
+	s := &namespacesServer{scripted.New(controllertest.Resources), map[string]chan string{"shop": make(chan string), "home": make(chan string)}}
+	for namespace, events := range s.events {
+		s.Handle("WATCH "+leasesIn(namespace), scripted.WatchChannel(events))
+		s.Handle("PATCH "+leasesIn(namespace)+"/web", scripted.JSON(leaseIn(namespace, 50)))
 	}
-	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: r}, nil
+	s.Handle(definitionRoute, scripted.Status(http.StatusForbidden, "Forbidden"))
+	return s
+}
+
+func leasesIn(namespace string) string {
+	return "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases"
 }
 
 func leaseIn(namespace string, version int) string {
@@ -131,26 +122,23 @@ func leaseIn(namespace string, version int) string {
 
 func (s *namespacesServer) sync() {
 	for namespace, events := range s.events {
-		events <- `{"type":"ADDED","object":` + leaseIn(namespace, 1) + `}{"type":"BOOKMARK","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",` +
-			`"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`
+		events <- scripted.Event("ADDED", leaseIn(namespace, 1)) + scripted.InitialEventsEnd("coordination.k8s.io/v1", "Lease", "9")
 	}
 }
 
-// forbid ends the watch of home.
+// forbid rejects reads of home, and ends its watch.
 func (s *namespacesServer) forbid() {
-	s.isForbidden.Store(true)
+	for _, method := range []string{"GET ", "WATCH "} {
+		s.Handle(method+leasesIn("home"), scripted.Status(http.StatusForbidden, "Forbidden"))
+	}
 	close(s.events["home"])
 }
 
 // TestRun_ForbiddenNamespaceDelaysItsKeyAlone has one worker, and a namespace whose events end after the sync.
 func TestRun_ForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &namespacesServer{events: map[string]chan string{"shop": make(chan string), "home": make(chan string)}}
-		conn, err := transport.New("http://memory", &http.Client{Transport: server}, nil)
-		require.NoError(t, err)
-		client := dynamic.New(conn, nil)
-		defer client.Close()
-		leases := controllertest.Resource(t, client, "leases")
+		server := newNamespacesServer()
+		leases := controllertest.Resource(t, controllertest.Serve(t, server), "leases")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		objects := cache.New(leases, &cache.Options[unstructured.Object]{Namespaces: []string{"shop", "home"}})
@@ -162,7 +150,7 @@ func TestRun_ForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
 		others.Go(func() {
 			for version := 100; ctx.Err() == nil; version++ {
 				select {
-				case server.events["shop"] <- `{"type":"MODIFIED","object":` + leaseIn("shop", version) + `}`:
+				case server.events["shop"] <- scripted.Event("MODIFIED", leaseIn("shop", version)):
 				case <-ctx.Done():
 				}
 				time.Sleep(time.Second)
@@ -171,7 +159,7 @@ func TestRun_ForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
 		log, lines := controllertest.Logger()
 		start := time.Now()
 		reconciles := map[string][]time.Duration{}
-		err = controller.Run(ctx, objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+		err := controller.Run(ctx, objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			reconciles[key.String()] = append(reconciles[key.String()], time.Since(start))
 			if key.Namespace == "home" && len(reconciles["home/web"]) == 1 {
 				_, err := objects.TrackWrites(leases.Namespace("home")).Patch(ctx, "web", types.MergePatchType, []byte(`{}`), nil)

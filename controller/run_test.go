@@ -51,8 +51,8 @@ func (s script) emit(kind watch.EventType, objects ...*unstructured.Object) {
 
 func (s script) sync() { s <- dynamic.Change[unstructured.Object]{Type: dynamic.Synced} }
 
-// scripted returns a source and its cache, which runs until the test ends.
-func scripted(t *testing.T) (script, *cache.Cache[unstructured.Object]) {
+// newScript returns a source and its cache, which runs until the test ends.
+func newScript(t *testing.T) (script, *cache.Cache[unstructured.Object]) {
 	t.Helper()
 	source := make(script)
 	c := cache.New(source, nil)
@@ -120,7 +120,7 @@ func TestRun_EndDropsRetries(t *testing.T) {
 
 func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, c := scripted(t)
+		source, c := newScript(t)
 		var order, want []string
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -153,7 +153,7 @@ func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 
 func TestWatches_ReconcilesOldAndNewKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, c := scripted(t)
+		source, c := newScript(t)
 		belongs := func(to, version string) *unstructured.Object {
 			obj := controllertest.Pod("child")
 			obj.SetLabels(map[string]string{"to": to})
@@ -195,7 +195,7 @@ func reconciledKeys(t *testing.T, trigger controller.Trigger) func() []string {
 func TestOwns_ReconcilesControllersOfTheKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := controllertest.New(t)
-		source, c := scripted(t)
+		source, c := newScript(t)
 		reconciled := reconciledKeys(t, controller.Owns(c, controllertest.Leases(t, client)))
 		owner := func(apiVersion, kind string, controls *bool) metav1.OwnerReference {
 			return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "1", Controller: controls}

@@ -54,7 +54,7 @@ func initialEventsEnd(version string) string {
 }
 
 func statusOf(code, reason, causes string) string {
-	return `{"kind":"Status","apiVersion":"v1","status":"Failure","code":` + code + `,"reason":"` + reason + `","message":"it is so","details":{"causes":[` + causes + `]}}`
+	return `{"kind":"Status","apiVersion":"v1","status":"Failure","code":` + code + `,"reason":"` + reason + `","message":"as scripted","details":{"causes":[` + causes + `]}}`
 }
 
 func podList(version string, pods ...string) string {
@@ -334,7 +334,7 @@ func TestFollow_ContextErrorHasLastError(t *testing.T) {
 	require.Len(t, errs, 1)
 	require.ErrorIs(t, errs[0], context.Canceled)
 	assert.True(t, apierrors.IsInternalError(errs[0]))
-	assert.ErrorContains(t, errs[0], "follow pods: not synced: context canceled; the last error: it is so")
+	assert.ErrorContains(t, errs[0], "follow pods: not synced: context canceled; the last error: as scripted")
 }
 
 func TestTypedResource_Follow(t *testing.T) {

@@ -153,7 +153,7 @@ func (l *Lazy) metadataField(field string) *Object {
 	return &Object{Object: map[string]any{"metadata": map[string]any{field: v}}}
 }
 
-// text returns the string that a field is, empty if it is something else.
+// text returns the string that a field is, empty if as scriptedmething else.
 func (l *Lazy) text(f jsonread.Field) string { return string(jsonread.Unquote(l.raw(f))) }
 
 // raw returns the bytes between the quotes of the string that a field is.

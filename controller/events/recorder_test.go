@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/controller/events"
 	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -475,7 +476,7 @@ func TestRecorder_DropsRepetitionsOfRejectedEvent(t *testing.T) {
 		recorder, server := newRecorder(t, nil)
 		server.Override = func(w http.ResponseWriter, _ *http.Request) bool {
 			time.Sleep(time.Second)
-			controllertest.Reject(w, http.StatusUnprocessableEntity, "Invalid")
+			scripted.Status(http.StatusUnprocessableEntity, "Invalid")(w, nil)
 			return true
 		}
 		for range 3 {
@@ -601,18 +602,18 @@ func TestRecord_DropsMetadataOnlyKind(t *testing.T) {
 func TestRecorder_RetriesTransientErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method  string
-		answer  func(http.ResponseWriter)
+		respond http.HandlerFunc
 		written map[string]int
 	}{
-		"request timeout":                       {http.MethodPost, controllertest.Answer(http.StatusRequestTimeout, "Timeout"), map[string]int{"Pulled": 2}},
-		"too many requests":                     {http.MethodPost, controllertest.Answer(http.StatusTooManyRequests, "TooManyRequests"), map[string]int{"Pulled": 2}},
-		"expired":                               {http.MethodPatch, controllertest.Answer(http.StatusGone, "Expired"), map[string]int{"Pulled": 2}},
-		"conflict":                              {http.MethodPatch, controllertest.Answer(http.StatusConflict, "Conflict"), map[string]int{"Pulled": 2}},
-		"a server that starts":                  {http.MethodPost, controllertest.Answer(http.StatusForbidden, "Forbidden"), map[string]int{"Pulled": 2}},
-		"a path that is not served to a create": {http.MethodPost, controllertest.NotServed, map[string]int{"Pulled": 2}},
-		"a path that is not served to a patch":  {http.MethodPatch, controllertest.NotServed, map[string]int{"Pulled": 2}},
-		"invalid":                               {http.MethodPost, controllertest.Answer(http.StatusUnprocessableEntity, "Invalid"), map[string]int{"Pulled": 1}},
-		"a namespace that ends": {http.MethodPost, func(w http.ResponseWriter) {
+		"request timeout":                       {http.MethodPost, scripted.Status(http.StatusRequestTimeout, "Timeout"), map[string]int{"Pulled": 2}},
+		"too many requests":                     {http.MethodPost, scripted.Status(http.StatusTooManyRequests, "TooManyRequests"), map[string]int{"Pulled": 2}},
+		"expired":                               {http.MethodPatch, scripted.Status(http.StatusGone, "Expired"), map[string]int{"Pulled": 2}},
+		"conflict":                              {http.MethodPatch, scripted.Status(http.StatusConflict, "Conflict"), map[string]int{"Pulled": 2}},
+		"a server that starts":                  {http.MethodPost, scripted.Status(http.StatusForbidden, "Forbidden"), map[string]int{"Pulled": 2}},
+		"a path that is not served to a create": {http.MethodPost, scripted.NotServed, map[string]int{"Pulled": 2}},
+		"a path that is not served to a patch":  {http.MethodPatch, scripted.NotServed, map[string]int{"Pulled": 2}},
+		"invalid":                               {http.MethodPost, scripted.Status(http.StatusUnprocessableEntity, "Invalid"), map[string]int{"Pulled": 1}},
+		"a namespace that ends": {http.MethodPost, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","details":{"name":"e","causes":[{"reason":"NamespaceTerminating"}]}}`)
 		}, map[string]int{"Pulled": 1}},
@@ -626,7 +627,7 @@ func TestRecorder_RetriesTransientErrors(t *testing.T) {
 						return false
 					}
 					rejected = true
-					tc.answer(w)
+					tc.respond(w, nil)
 					return true
 				}
 				recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
@@ -647,7 +648,7 @@ func TestRecorder_LogsDroppedEvents(t *testing.T) {
 		log, lines := controllertest.Logger()
 		recorder, server := newRecorder(t, &events.Options{Logger: log})
 		server.Override = func(w http.ResponseWriter, _ *http.Request) bool {
-			controllertest.Reject(w, http.StatusUnprocessableEntity, "Invalid")
+			scripted.Status(http.StatusUnprocessableEntity, "Invalid")(w, nil)
 			return true
 		}
 		recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
@@ -655,7 +656,7 @@ func TestRecorder_LogsDroppedEvents(t *testing.T) {
 		require.NoError(t, recorder.Close(t.Context()))
 		assert.ElementsMatch(t, []string{
 			`level=ERROR msg="event dropped" controller=example.com/tests error="record event \"Pulled\": incomplete (it needs an object with kind and name, and a reason)"`,
-			`level=ERROR msg="event dropped" controller=example.com/tests error="write event Pulled about Pod \"web\": it is so"`,
+			`level=ERROR msg="event dropped" controller=example.com/tests error="write event Pulled about Pod \"web\": as scripted"`,
 		}, lines())
 	})
 }

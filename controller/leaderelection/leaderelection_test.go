@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -458,18 +459,20 @@ func TestRun_WaitsForEarlierProcess(t *testing.T) {
 // TestRun_ReturnsTerminalErrors has the server give the same answer to all requests of a method.
 func TestRun_ReturnsTerminalErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
-		method string
-		answer func(http.ResponseWriter)
-		check  func(error) bool
-		after  time.Duration // at most
+		method  string
+		respond http.HandlerFunc
+		check   func(error) bool
+		after   time.Duration // at most
 	}{
-		"reading is forbidden":  {http.MethodGet, controllertest.Answer(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden, 10 * time.Second},
-		"creating is forbidden": {http.MethodPost, controllertest.Answer(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden, 10 * time.Second},
-		"unauthorized":          {http.MethodGet, controllertest.Answer(http.StatusUnauthorized, "Unauthorized"), apierrors.IsUnauthorized, 10 * time.Second},
-		"in no namespace":       {http.MethodPost, func(w http.ResponseWriter) { controllertest.RejectObject(w, http.StatusNotFound, "NotFound", "shop") }, apierrors.IsNotFound, 0},
-		"not served":            {http.MethodGet, controllertest.NotServed, apierrors.IsNotFound, 0},
-		"invalid":               {http.MethodPost, controllertest.Answer(http.StatusUnprocessableEntity, "Invalid"), apierrors.IsInvalid, 0},
-		"invalid to take over":  {http.MethodPut, controllertest.Answer(http.StatusUnprocessableEntity, "Invalid"), apierrors.IsInvalid, 0},
+		"reading is forbidden":  {http.MethodGet, scripted.Status(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden, 10 * time.Second},
+		"creating is forbidden": {http.MethodPost, scripted.Status(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden, 10 * time.Second},
+		"unauthorized":          {http.MethodGet, scripted.Status(http.StatusUnauthorized, "Unauthorized"), apierrors.IsUnauthorized, 10 * time.Second},
+		"in no namespace": {http.MethodPost, func(w http.ResponseWriter, _ *http.Request) {
+			controllertest.RejectObject(w, http.StatusNotFound, "NotFound", "shop")
+		}, apierrors.IsNotFound, 0},
+		"not served":           {http.MethodGet, scripted.NotServed, apierrors.IsNotFound, 0},
+		"invalid":              {http.MethodPost, scripted.Status(http.StatusUnprocessableEntity, "Invalid"), apierrors.IsInvalid, 0},
+		"invalid to take over": {http.MethodPut, scripted.Status(http.StatusUnprocessableEntity, "Invalid"), apierrors.IsInvalid, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -478,7 +481,7 @@ func TestRun_ReturnsTerminalErrors(t *testing.T) {
 					if r.Method != tc.method || !strings.Contains(r.URL.Path, "/leases") {
 						return false
 					}
-					tc.answer(w)
+					tc.respond(w, nil)
 					return true
 				}
 				if tc.method == http.MethodPut {
@@ -517,20 +520,22 @@ func TestRun_RejectsMalformedLease(t *testing.T) {
 // TestRun_RetriesTransientErrors rejects one request, of a candidate that has not been answered before or of a leader.
 func TestRun_RetriesTransientErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
-		method string
-		answer func(http.ResponseWriter)
+		method  string
+		respond http.HandlerFunc
 	}{
-		"read: a server that starts":  {http.MethodGet, controllertest.Answer(http.StatusForbidden, "Forbidden")},
-		"write: a server that starts": {http.MethodPost, controllertest.Answer(http.StatusForbidden, "Forbidden")},
-		"read: too many requests":     {http.MethodGet, controllertest.Answer(http.StatusTooManyRequests, "TooManyRequests")},
-		"read: request timeout":       {http.MethodGet, controllertest.Answer(http.StatusRequestTimeout, "Timeout")},
-		"another creates it":          {http.MethodPost, controllertest.Answer(http.StatusConflict, "AlreadyExists")},
-		"renew: conflict":             {http.MethodPut, controllertest.Answer(http.StatusConflict, "Conflict")},
-		"renew: not served":           {http.MethodPut, controllertest.NotServed},
-		"renew: a server that starts": {http.MethodPut, controllertest.Answer(http.StatusForbidden, "Forbidden")},
-		"take over: not served":       {http.MethodPut, controllertest.NotServed},
-		"take over: conflict":         {http.MethodPut, controllertest.Answer(http.StatusConflict, "Conflict")},
-		"take over: deleted":          {http.MethodPut, func(w http.ResponseWriter) { controllertest.RejectObject(w, http.StatusNotFound, "NotFound", "op") }},
+		"read: a server that starts":  {http.MethodGet, scripted.Status(http.StatusForbidden, "Forbidden")},
+		"write: a server that starts": {http.MethodPost, scripted.Status(http.StatusForbidden, "Forbidden")},
+		"read: too many requests":     {http.MethodGet, scripted.Status(http.StatusTooManyRequests, "TooManyRequests")},
+		"read: request timeout":       {http.MethodGet, scripted.Status(http.StatusRequestTimeout, "Timeout")},
+		"another creates it":          {http.MethodPost, scripted.Status(http.StatusConflict, "AlreadyExists")},
+		"renew: conflict":             {http.MethodPut, scripted.Status(http.StatusConflict, "Conflict")},
+		"renew: not served":           {http.MethodPut, scripted.NotServed},
+		"renew: a server that starts": {http.MethodPut, scripted.Status(http.StatusForbidden, "Forbidden")},
+		"take over: not served":       {http.MethodPut, scripted.NotServed},
+		"take over: conflict":         {http.MethodPut, scripted.Status(http.StatusConflict, "Conflict")},
+		"take over: deleted": {http.MethodPut, func(w http.ResponseWriter, _ *http.Request) {
+			controllertest.RejectObject(w, http.StatusNotFound, "NotFound", "op")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -545,7 +550,7 @@ func TestRun_RetriesTransientErrors(t *testing.T) {
 						return false
 					}
 					rejected = true
-					tc.answer(w)
+					tc.respond(w, nil)
 					return true
 				}
 				require.NoError(t, leaderelection.Run(t.Context(), handle, "op", as("one"), func(ctx context.Context, _ int64) error {
@@ -560,8 +565,8 @@ func TestRun_RetriesTransientErrors(t *testing.T) {
 
 // TestRun_CandidateRetriesRejectedReads rejects a candidate that was answered before for a minute.
 func TestRun_CandidateRetriesRejectedReads(t *testing.T) {
-	for name, answer := range map[string]func(http.ResponseWriter){
-		"forbidden": controllertest.Answer(http.StatusForbidden, "Forbidden"), "not served": controllertest.NotServed,
+	for name, respond := range map[string]http.HandlerFunc{
+		"forbidden": scripted.Status(http.StatusForbidden, "Forbidden"), "not served": scripted.NotServed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -571,7 +576,7 @@ func TestRun_CandidateRetriesRejectedReads(t *testing.T) {
 				var rejects atomic.Bool
 				server.Override = func(w http.ResponseWriter, _ *http.Request) bool {
 					if rejects.Load() {
-						answer(w)
+						respond(w, nil)
 					}
 					return rejects.Load()
 				}
@@ -594,7 +599,7 @@ func TestRun_RetriesForbiddenOfStartingServer(t *testing.T) {
 		var forbids atomic.Bool
 		server.Override = func(w http.ResponseWriter, _ *http.Request) bool {
 			if forbids.Load() {
-				controllertest.Reject(w, http.StatusForbidden, "Forbidden")
+				scripted.Status(http.StatusForbidden, "Forbidden")(w, nil)
 			}
 			return forbids.Load()
 		}
@@ -842,13 +847,13 @@ func TestRun_DoesNotLogExpectedFailures(t *testing.T) {
 		held   bool // the Lease exists
 	}{
 		"another creates it": {http.MethodPost, func(w http.ResponseWriter, _ *http.Request) {
-			controllertest.Reject(w, http.StatusConflict, "AlreadyExists")
+			scripted.Status(http.StatusConflict, "AlreadyExists")(w, nil)
 		}, 1, false},
 		"another takes it over": {http.MethodPut, func(w http.ResponseWriter, _ *http.Request) {
-			controllertest.Reject(w, http.StatusConflict, "Conflict")
+			scripted.Status(http.StatusConflict, "Conflict")(w, nil)
 		}, 1, true},
 		"others change it": {http.MethodPut, func(w http.ResponseWriter, _ *http.Request) {
-			controllertest.Reject(w, http.StatusConflict, "Conflict")
+			scripted.Status(http.StatusConflict, "Conflict")(w, nil)
 		}, 2, false},
 		"lead returns while it is renewed": {http.MethodPut, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, false},
 	} {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/require"
 )
@@ -36,14 +36,18 @@ type Server struct {
 	requests []string
 }
 
-// Index is the server's aggregated discovery document.
-const Index = `{"kind":"APIGroupDiscoveryList","items":[
-	{"metadata":{"name":"coordination.k8s.io"},"versions":[{"version":"v1","resources":[
-		{"resource":"leases","responseKind":{"group":"coordination.k8s.io","version":"v1","kind":"Lease"},"scope":"Namespaced","singularResource":"lease",
-		 "verbs":["create","delete","get","list","patch","update","watch"]}]}]},
-	{"metadata":{"name":"events.k8s.io"},"versions":[{"version":"v1","resources":[
-		{"resource":"events","responseKind":{"group":"events.k8s.io","version":"v1","kind":"Event"},"scope":"Namespaced","singularResource":"event",
-		 "verbs":["create","delete","get","list","patch","update","watch"]}]}]}]}`
+// Resources are the resources of the server, in the format of scripted.Index.
+const Resources = `
+coordination.k8s.io/v1 leases lease Lease
+events.k8s.io/v1 events event Event`
+
+// Serve returns a client of a scripted server.
+func Serve(t testing.TB, server http.Handler) *dynamic.Client {
+	t.Helper()
+	client := dynamic.New(scripted.Connect(t, server, nil), nil)
+	t.Cleanup(client.Close)
+	return client
+}
 
 // New returns a server and a client for it.
 func New(t testing.TB) (*dynamic.Client, *Server) {
@@ -95,16 +99,15 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w := httptest.NewRecorder()
-	r.server.answer(w, request)
+	r.server.respond(w, request)
 	response := w.Result()
 	response.Request = request
 	return response, nil
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
-	if index := map[string]string{"/api": `{"kind":"APIGroupDiscoveryList","items":[]}`, "/apis": Index}[r.URL.Path]; index != "" {
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		_, _ = io.WriteString(w, index)
+func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
+		scripted.New(Resources).ServeHTTP(w, r)
 		return
 	}
 	if s.Override != nil && s.Override(w, r) {
@@ -126,13 +129,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	existing := s.objects[path]
 	switch {
 	case r.Method == http.MethodPost && existing != nil:
-		Reject(w, http.StatusConflict, "AlreadyExists")
+		scripted.Status(http.StatusConflict, "AlreadyExists")(w, r)
 		return
 	case r.Method != http.MethodPost && existing == nil:
 		RejectObject(w, http.StatusNotFound, "NotFound", path[strings.LastIndex(path, "/")+1:])
 		return
 	case r.Method == http.MethodPut && body["metadata"].(map[string]any)["resourceVersion"] != existing["metadata"].(map[string]any)["resourceVersion"]:
-		Reject(w, http.StatusConflict, "Conflict")
+		scripted.Status(http.StatusConflict, "Conflict")(w, r)
 		return
 	case r.Method == http.MethodPatch:
 		for field, value := range body { // tests send only fields with atomic values
@@ -155,26 +158,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// Reject responds with a Status.
-func Reject(w http.ResponseWriter, code int, reason string) { RejectObject(w, code, reason, "") }
-
-// Answer returns a handler that responds with a Status.
-func Answer(code int, reason string) func(http.ResponseWriter) {
-	return func(w http.ResponseWriter) { Reject(w, code, reason) }
-}
-
-// NotServed responds like an API server for an unknown path.
-func NotServed(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
-
 // RejectObject responds with a Status about the named object.
 func RejectObject(w http.ResponseWriter, code int, reason, name string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"it is so","details":{"name":%q}}`, code, reason, name)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"as scripted","details":{"name":%q}}`, code, reason, name)
 }
 
 // Discard handles a request and drops the response.
-func (s *Server) Discard(r *http.Request) { s.answer(httptest.NewRecorder(), r) }
+func (s *Server) Discard(r *http.Request) { s.respond(httptest.NewRecorder(), r) }
 
 // Clear deletes all objects.
 func (s *Server) Clear() {

@@ -78,7 +78,10 @@ func (s *Server) Count() int {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
+	var body []byte
+	if r.Body != nil { // a server's request has a body, a client's may lack one
+		body, _ = io.ReadAll(r.Body)
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	s.respond(r, string(body))(w, r)
 }
