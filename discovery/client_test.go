@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,7 @@ type answer struct {
 func script(t *testing.T, answers map[string]answer) (*discovery.Client, *atomic.Int32) {
 	t.Helper()
 	requests := &atomic.Int32{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		reply, ok := answers[r.URL.Path]
 		if !ok {
@@ -46,11 +47,8 @@ func script(t *testing.T, answers map[string]answer) (*discovery.Client, *atomic
 			w.WriteHeader(reply.code)
 		}
 		_, _ = io.WriteString(w, reply.body)
-	}))
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close(); server.Close() })
-	return discovery.New(conn, nil), requests
+	})
+	return discovery.New(scripted.Connect(t, server, nil), nil), requests
 }
 
 // aggregatedCore is /api as a server with aggregated discovery answers it, with what may be odd in it: a null kind.
@@ -216,7 +214,7 @@ func TestRefresh_RejectsOtherAnswers(t *testing.T) {
 			client, _ := script(t, tc.answers)
 			_, err := client.Snapshot(t.Context())
 			require.ErrorContains(t, err, tc.errText)
-			require.ErrorContains(t, err, "discover resources of http://127.0.0.1")
+			require.ErrorContains(t, err, "discover resources of http://server.test")
 		})
 	}
 	client, _ := script(t, map[string]answer{"/api": {code: 503}, "/apis": {code: 503}})

@@ -4,24 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/memconn"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// connectPipes serves handle in memory, where time may stand still, until the test ends.
-func connectPipes(t *testing.T, handle http.Handler) *transport.Conn {
-	t.Helper()
-	_, conn, stop := memconn.Serve(t, handle, memconn.Fault{}, nil)
-	t.Cleanup(stop)
-	return conn
-}
 
 // changingServer is a server whose answers a test changes, with ETags as real ones give them. A path that hangs answers when
 // its request is given up.
@@ -58,11 +48,7 @@ func (s *changingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func serving(t *testing.T, answers map[string]string) (*changingServer, *Client) {
 	t.Helper()
 	script := &changingServer{answers: answers, hang: map[string]bool{}}
-	server := httptest.NewServer(script)
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close(); server.Close() })
-	return script, New(conn, nil)
+	return script, New(scripted.Connect(t, script, nil), nil)
 }
 
 // aggregated is a discovery root's answer: "apps/v1 deployments,!stale/v1 things".

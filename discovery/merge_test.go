@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -138,9 +139,9 @@ func delayed(handle http.HandlerFunc) http.HandlerFunc {
 func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
-		server.replace("/apis/shop", answerJSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
-		server.replace("/apis/shop/v1", answerJSON(`{"kind":"APIResourceList","resources":[{"name":"carts","kind":"Cart"}]}`))
-		client := New(connectPipes(t, server), nil)
+		server.replace("/apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
+		server.replace("/apis/shop/v1", scripted.JSON(`{"kind":"APIResourceList","resources":[{"name":"carts","kind":"Cart"}]}`))
+		client := New(scripted.Connect(t, server, nil), nil)
 		refresh(t, client)
 		server.replace("/apis", delayed(answerAggregated("apps/v1 deployments")))
 		var whole sync.WaitGroup
@@ -176,7 +177,7 @@ func TestRefresh_KeptGroupIsNotWritten(t *testing.T) {
 func TestRefreshGroup_LosesToNewerWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
-		client := New(connectPipes(t, server), nil)
+		client := New(scripted.Connect(t, server, nil), nil)
 		refresh(t, client)
 		server.replace("/apis/shop", delayed(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
 		var group sync.WaitGroup

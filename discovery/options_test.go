@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -37,7 +38,7 @@ func TestOptions_CacheDirIsReadAndUpdated(t *testing.T) {
 func TestOptions_CacheDirIsWrittenOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := &changingServer{answers: map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")}}
-		client := New(connectPipes(t, script), &Options{CacheDir: t.TempDir()})
+		client := New(scripted.Connect(t, script, nil), &Options{CacheDir: t.TempDir()})
 		refresh(t, client)
 		file := filepath.Join(client.disk.dir, groupsFile)
 		require.NoError(t, os.Remove(file))

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,28 +66,15 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case replaced != nil:
 		replaced(w, r)
 	case watching:
-		hang(w, r)
+		scripted.Watch()(w, r)
 	case path == watchedSources[0], path == watchedSources[1]:
-		answerJSON(emptyMetadata)(w, r)
+		scripted.JSON(emptyMetadata)(w, r)
 	case path == "/api":
 		answerAggregated("/v1 pods")(w, r)
 	case path == "/apis":
 		answerAggregated("apps/v1 deployments")(w, r)
 	default:
 		w.WriteHeader(http.StatusNotFound)
-	}
-}
-
-// hang answers nothing until the client gives up.
-func hang(w http.ResponseWriter, r *http.Request) {
-	w.(http.Flusher).Flush()
-	<-r.Context().Done()
-}
-
-func answerJSON(body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, body)
 	}
 }
 
@@ -97,26 +85,10 @@ func answerAggregated(groups string) http.HandlerFunc {
 	}
 }
 
-func answerStatus(code int, reason string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"not now"}`, code, reason)
-	}
-}
-
-// events streams events, and then hangs.
-func events(lines ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, strings.Join(lines, "\n"))
-		hang(w, r)
-	}
-}
-
 // startRun runs Live until stop is called, which returns its error. ended is closed when it has ended.
 func startRun(t *testing.T, server http.Handler) (client *Client, ended chan struct{}, stop func() error) {
 	t.Helper()
-	client = New(connectPipes(t, server), nil)
+	client = New(scripted.Connect(t, server, nil), nil)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended = make(chan struct{})
 	var err error
@@ -135,10 +107,10 @@ func TestRun_EndsWithContextErrorAndCause(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 
 		server := newScriptedServer()
-		server.replace("*", answerStatus(http.StatusServiceUnavailable, "ServiceUnavailable"))
+		server.replace("*", scripted.Status(http.StatusServiceUnavailable, "ServiceUnavailable"))
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, io.ErrNoProgress)
 		defer cancel()
-		err = New(connectPipes(t, server), nil).Run(ctx)
+		err = New(scripted.Connect(t, server, nil), nil).Run(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, io.ErrNoProgress)
 	})
@@ -160,10 +132,10 @@ func TestRun_SurvivesDenialsOfRestart(t *testing.T) {
 				})
 				_, _, stop := startRun(t, server)
 				time.Sleep(40 * time.Second)
-				server.replace("*", answerStatus(code, ""))
+				server.replace("*", scripted.Status(code, ""))
 				close(broken)
 				time.Sleep(2 * time.Second)
-				server.replace("watch", events(widgetsModified))
+				server.replace("watch", scripted.Watch(widgetsModified))
 				server.replace("*", nil)
 				time.Sleep(10 * time.Second)
 				assert.NotEmpty(t, server.asked("/apis/shop"), "it follows definitions again")
@@ -176,7 +148,7 @@ func TestRun_SurvivesDenialsOfRestart(t *testing.T) {
 func TestRun_RepeatsFirstRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
-		server.replace("/apis", answerStatus(http.StatusServiceUnavailable, "ServiceUnavailable"))
+		server.replace("/apis", scripted.Status(http.StatusServiceUnavailable, "ServiceUnavailable"))
 		client, _, _ := startRun(t, server)
 		time.Sleep(20 * time.Second)
 		assert.Nil(t, client.Latest())
@@ -208,7 +180,7 @@ func TestRun_ReportsDenialsThatStay(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newScriptedServer()
-				server.replace(c.path, answerStatus(http.StatusForbidden, "Forbidden"))
+				server.replace(c.path, scripted.Status(http.StatusForbidden, "Forbidden"))
 				_, ended, stop := startRun(t, server)
 				<-ended
 				assert.True(t, apierrors.IsForbidden(stop()), "%v", stop())
@@ -224,7 +196,7 @@ func TestRun_ReportsDiscoveryDeniedLater(t *testing.T) {
 		server := newScriptedServer()
 		_, ended, stop := startRun(t, server)
 		time.Sleep(time.Minute)
-		server.replace("/apis", answerStatus(http.StatusForbidden, "Forbidden"))
+		server.replace("/apis", scripted.Status(http.StatusForbidden, "Forbidden"))
 		<-ended
 		assert.True(t, apierrors.IsForbidden(stop()))
 		assert.Less(t, time.Since(server.began), 2*time.Minute)
@@ -234,12 +206,12 @@ func TestRun_ReportsDiscoveryDeniedLater(t *testing.T) {
 func TestRun_ReportsDenialDuringHangingRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
-		server.replace("/apis/shop", hang)
+		server.replace("/apis/shop", scripted.Watch())
 		server.replace("watch", func(w http.ResponseWriter, r *http.Request) {
 			w.(http.Flusher).Flush()
 			time.Sleep(time.Minute)
-			server.replace("/apis", answerStatus(http.StatusForbidden, "Forbidden"))
-			events(widgetsModified)(w, r)
+			server.replace("/apis", scripted.Status(http.StatusForbidden, "Forbidden"))
+			scripted.Watch(widgetsModified)(w, r)
 		})
 		_, ended, stop := startRun(t, server)
 		select {
@@ -259,7 +231,7 @@ func TestRun_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 		server.replace("/apis", func(w http.ResponseWriter, r *http.Request) {
 			if next := int(denied.Load()); next < len(deny) && time.Since(server.began) >= deny[next] {
 				denied.Add(1)
-				answerStatus(http.StatusForbidden, "Forbidden")(w, r)
+				scripted.Status(http.StatusForbidden, "Forbidden")(w, r)
 				return
 			}
 			answerAggregated("apps/v1 deployments")(w, r)
@@ -275,14 +247,14 @@ func TestRun_WatchesAgainAfterNotFoundDuringRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
 		var lists atomic.Int32
-		server.replace("watch", events(expiredEvent))
+		server.replace("watch", scripted.Watch(expiredEvent))
 		server.replace(definitionsPath, func(w http.ResponseWriter, r *http.Request) {
 			if lists.Add(1) == 2 {
 				w.WriteHeader(http.StatusNotFound)
-				server.replace("watch", hang)
+				server.replace("watch", scripted.Watch())
 				return
 			}
-			answerJSON(emptyMetadata)(w, r)
+			scripted.JSON(emptyMetadata)(w, r)
 		})
 		_, _, stop := startRun(t, server)
 		time.Sleep(time.Minute)
@@ -335,7 +307,7 @@ func TestRun_EndsHangingRequests(t *testing.T) {
 		server := newScriptedServer()
 		client, _, stop := startRun(t, server)
 		time.Sleep(time.Second)
-		server.replace("/apis", hang) // as a connection that is dead unnoticed
+		server.replace("/apis", scripted.Watch()) // as a connection that is dead unnoticed
 		time.Sleep(2 * time.Minute)
 		server.replace("/apis", answerAggregated("apps/v1 deployments,batch/v1 jobs"))
 		time.Sleep(2 * time.Minute)
@@ -348,12 +320,12 @@ func TestRun_EndedWatchesAreRepeatedWithDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, handle := range map[string]http.HandlerFunc{
 			"ended":       func(http.ResponseWriter, *http.Request) {},
-			"expired":     events(expiredEvent),
+			"expired":     scripted.Watch(expiredEvent),
 			"aborted":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			"garbage":     events("<html>"),
-			"no version":  events(`{"type":"MODIFIED","object":{}}`),
-			"failed":      events(`{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}`),
-			"bad request": events(`{"type":"ERROR","object":{"kind":"Status","code":400,"message":"odd"}}`),
+			"garbage":     scripted.Watch("<html>"),
+			"no version":  scripted.Watch(`{"type":"MODIFIED","object":{}}`),
+			"failed":      scripted.Watch(`{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}`),
+			"bad request": scripted.Watch(`{"type":"ERROR","object":{"kind":"Status","code":400,"message":"odd"}}`),
 		} {
 			server := newScriptedServer()
 			server.replace("watch", handle)

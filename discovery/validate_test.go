@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -155,11 +156,11 @@ func TestGet_LimitsDecompressedBodies(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, compressor.Close())
-	conn := connectPipes(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	conn := scripted.Connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(bomb.Bytes())
-	}))
+	}), nil)
 	client := New(conn, nil)
 	client.maxDocument = 1 << 20
 	var before, after runtime.MemStats
@@ -186,7 +187,7 @@ func TestErrors_AreShortAndPrintable(t *testing.T) {
 			_, _ = fmt.Fprintf(w, `{"kind":%q}`, strings.Repeat("\n", 10_000))
 		},
 	} {
-		_, err := New(connectPipes(t, handle), nil).Refresh(t.Context())
+		_, err := New(scripted.Connect(t, handle, nil), nil).Refresh(t.Context())
 		require.Error(t, err, name)
 		assert.Less(t, len(err.Error()), 3000, name)
 		assert.NotContains(t, err.Error(), "\x1b", name)
@@ -202,14 +203,14 @@ func hanging() http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/api":
-			answerJSON(`{"kind":"APIVersions","versions":["v1"]}`)(w, r)
+			scripted.JSON(`{"kind":"APIVersions","versions":["v1"]}`)(w, r)
 		case "/apis":
-			answerJSON(`{"kind":"APIGroupList","groups":[{"name":"hung.example","versions":[{"version":"v1"}]},{"name":"apps","versions":[{"version":"v1"}]}]}`)(w, r)
+			scripted.JSON(`{"kind":"APIGroupList","groups":[{"name":"hung.example","versions":[{"version":"v1"}]},{"name":"apps","versions":[{"version":"v1"}]}]}`)(w, r)
 		case "/apis/hung.example/v1":
 			<-r.Context().Done()
 		default:
 			plural := map[bool]string{true: "pods", false: "deployments"}[r.URL.Path == "/api/v1"]
-			answerJSON(fmt.Sprintf(`{"kind":"APIResourceList","resources":[{"name":%q,"kind":"K"}]}`, plural))(w, r)
+			scripted.JSON(fmt.Sprintf(`{"kind":"APIResourceList","resources":[{"name":%q,"kind":"K"}]}`, plural))(w, r)
 		}
 	}
 }
@@ -224,7 +225,7 @@ func target(group, resource string) *SearchQuery {
 
 func TestSearch_HangingGroupDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := New(connectPipes(t, hanging()), nil)
+		client := New(scripted.Connect(t, hanging(), nil), nil)
 		began := time.Now()
 		took := func() time.Duration { d := time.Since(began); began = time.Now(); return d }
 		_, err := client.Search(t.Context(), target("apps", "deployments"))
@@ -257,11 +258,11 @@ func TestRun_HangingGroupDelaysNoOther(t *testing.T) {
 		server.replace("watch", func(w http.ResponseWriter, r *http.Request) {
 			w.(http.Flusher).Flush()
 			time.Sleep(10 * time.Second)
-			events(strings.ReplaceAll(widgetsModified, "shop", "hung.example"), widgetsModified)(w, r)
+			scripted.Watch(strings.ReplaceAll(widgetsModified, "shop", "hung.example"), widgetsModified)(w, r)
 		})
-		server.replace("/apis/hung.example", hang)
-		server.replace("/apis/shop", answerJSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
-		server.replace("/apis/shop/v1", answerJSON(`{"kind":"APIResourceList","resources":[{"name":"widgets","kind":"Widget"}]}`))
+		server.replace("/apis/hung.example", scripted.Watch())
+		server.replace("/apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
+		server.replace("/apis/shop/v1", scripted.JSON(`{"kind":"APIResourceList","resources":[{"name":"widgets","kind":"Widget"}]}`))
 		client, _, _ := startRun(t, server)
 		time.Sleep(10100 * time.Millisecond)
 		assert.Contains(t, groupsByName(client.Latest()), "shop")
@@ -274,7 +275,7 @@ func TestRun_HangingGroupDelaysNoOther(t *testing.T) {
 
 func TestSearch_WaitsForSlowGroupOnlyIfNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := New(connectPipes(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client := New(scripted.Connect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/apis/hung.example/v1" {
 				hanging()(w, r)
 				return
@@ -282,9 +283,9 @@ func TestSearch_WaitsForSlowGroupOnlyIfNeeded(t *testing.T) {
 			select {
 			case <-r.Context().Done():
 			case <-time.After(3 * time.Second):
-				answerJSON(`{"kind":"APIResourceList","resources":[{"name":"things","kind":"Thing"}]}`)(w, r)
+				scripted.JSON(`{"kind":"APIResourceList","resources":[{"name":"things","kind":"Thing"}]}`)(w, r)
 			}
-		})), nil)
+		}), nil), nil)
 		_, err := client.Search(t.Context(), target("apps", "deployments"))
 		require.NoError(t, err)
 		snapshot, err := client.Search(t.Context(), target("hung.example", "things"))
@@ -302,7 +303,7 @@ func TestSearch_WaitsForSlowGroupOnlyIfNeeded(t *testing.T) {
 func TestSearch_RefreshesAfterInvalidate(t *testing.T) {
 	server := newScriptedServer()
 	server.replace("/apis", answerAggregated("apps/v1 deployments"))
-	client := New(connectPipes(t, server), nil)
+	client := New(scripted.Connect(t, server, nil), nil)
 	search := func(requests int) *Snapshot {
 		t.Helper()
 		before := len(server.asked("/apis"))
@@ -317,7 +318,7 @@ func TestSearch_RefreshesAfterInvalidate(t *testing.T) {
 
 	client.Invalidate()
 	assert.False(t, client.Fresh())
-	server.replace("/apis", answerStatus(http.StatusInternalServerError, "InternalError"))
+	server.replace("/apis", scripted.Status(http.StatusInternalServerError, "InternalError"))
 	assert.Same(t, known, search(1), "the latest snapshot is all there is")
 	assert.False(t, client.Fresh())
 	canceled, cancel := context.WithCancel(t.Context())

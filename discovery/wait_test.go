@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,14 +29,14 @@ func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
 		"after a moment":     {300 * time.Millisecond, 400 * time.Millisecond, 8, 40, nil},
 		"after a minute":     {time.Minute, 72 * time.Second, 20, 70, nil},
 		"after an hour":      {time.Hour, time.Hour + 15*time.Second, 200, 500, nil},
-		"after failures":     {20 * time.Second, 24 * time.Second, 5, 100, answerStatus(http.StatusInternalServerError, "InternalError")},
-		"after denials":      {2 * time.Second, 3 * time.Second, 5, 60, answerStatus(http.StatusForbidden, "Forbidden")},
-		"after dead answers": {40 * time.Second, 80 * time.Second, 2, 10, hang},
+		"after failures":     {20 * time.Second, 24 * time.Second, 5, 100, scripted.Status(http.StatusInternalServerError, "InternalError")},
+		"after denials":      {2 * time.Second, 3 * time.Second, 5, 60, scripted.Status(http.StatusForbidden, "Forbidden")},
+		"after dead answers": {40 * time.Second, 80 * time.Second, 2, 10, scripted.Watch()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newScriptedServer()
-				client := New(connectPipes(t, server), nil)
+				client := New(scripted.Connect(t, server, nil), nil)
 				if test.lag > 0 {
 					time.AfterFunc(test.lag, func() { server.replace("/apis", answerAggregated("apps/v1 deployments,late/v1 things")) })
 					if test.before != nil {
@@ -60,7 +61,7 @@ func TestClient_WaitForChecksLatestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
 		deleted := &Snapshot{Groups: []Group{{Name: "late"}}}
-		client := New(connectPipes(t, server), &Options{Snapshot: deleted})
+		client := New(scripted.Connect(t, server, nil), &Options{Snapshot: deleted})
 		time.AfterFunc(time.Minute, func() { server.replace("/apis", answerAggregated("late/v1 things")) })
 		snapshot, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
 		require.NoError(t, err)
@@ -76,7 +77,7 @@ func TestClient_WaitForChecksLatestSnapshot(t *testing.T) {
 func TestClient_WaitForSeesOthersRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
-		client := New(connectPipes(t, server), nil)
+		client := New(scripted.Connect(t, server, nil), nil)
 		time.AfterFunc(time.Hour, func() {
 			server.replace("/apis", answerAggregated("late/v1 things"))
 			_, err := client.Refresh(t.Context())
@@ -93,7 +94,7 @@ func TestClient_ConcurrentWaitsShareRefreshes(t *testing.T) {
 		var count int
 		synctest.Test(t, func(t *testing.T) {
 			server := newScriptedServer()
-			client := New(connectPipes(t, server), nil)
+			client := New(scripted.Connect(t, server, nil), nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			var all sync.WaitGroup
@@ -120,8 +121,8 @@ func TestClient_WaitForErrors(t *testing.T) {
 		text   string
 	}{
 		"never served":    {nil, time.Hour, nil, "discover resources of http://server.test: context deadline exceeded"},
-		"last failure":    {answerStatus(http.StatusInternalServerError, "InternalError"), time.Hour, apierrors.IsInternalError, "context deadline exceeded; the last refresh: "},
-		"denied for good": {answerStatus(http.StatusForbidden, "Forbidden"), 8 * time.Second, apierrors.IsForbidden, "not now"},
+		"last failure":    {scripted.Status(http.StatusInternalServerError, "InternalError"), time.Hour, apierrors.IsInternalError, "context deadline exceeded; the last refresh: "},
+		"denied for good": {scripted.Status(http.StatusForbidden, "Forbidden"), 8 * time.Second, apierrors.IsForbidden, "not now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,7 +130,7 @@ func TestClient_WaitForErrors(t *testing.T) {
 				if test.answer != nil {
 					server.replace("*", test.answer)
 				}
-				client := New(connectPipes(t, server), nil)
+				client := New(scripted.Connect(t, server, nil), nil)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				_, err := client.WaitForSnapshot(ctx, hasGroup("late"))

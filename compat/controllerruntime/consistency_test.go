@@ -3,15 +3,12 @@ package controllerruntime
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -75,32 +72,12 @@ func checkConsistency(t *testing.T, s *side, c ctrlclient.Client, name string) {
 	require.True(t, apierrors.IsNotFound(c.Get(ctx, key, got)))
 }
 
-// deletingServer is a server of config maps, which answers a deletion without a UID. Its one watch streams events.
-type deletingServer struct{ events *io.PipeReader }
-
-func (s deletingServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	header := http.Header{}
-	var body io.ReadCloser
-	switch {
-	case r.URL.Path == "/api" || r.URL.Path == "/apis":
-		header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		body = io.NopCloser(strings.NewReader(map[string]string{"/apis": `{"kind":"APIGroupDiscoveryList","items":[]}`,
-			"/api": `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[{"resource":"configmaps","scope":"Namespaced",` +
-				`"responseKind":{"version":"v1","kind":"ConfigMap"},"verbs":["delete","get","list","watch"]}]}]}]}`}[r.URL.Path]))
-	case r.Method == http.MethodDelete:
-		body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
-	default:
-		context.AfterFunc(r.Context(), func() { _ = s.events.CloseWithError(r.Context().Err()) })
-		body = s.events
-	}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: body, Request: r}, nil
-}
-
 func TestConsistentClient_DeleteWithoutUID(t *testing.T) {
-	events, write := io.Pipe()
-	conn, err := transport.New("http://memory", &http.Client{Transport: deletingServer{events}}, nil)
-	require.NoError(t, err)
-	anykind := dynamic.New(conn, nil)
+	server := scripted.New("/v1 configmaps configmap ConfigMap")
+	events := make(chan string)
+	server.Handle("WATCH /api/v1/configmaps", scripted.WatchChannel(events))
+	server.Handle("DELETE /api/v1/namespaces/shop/configmaps/web", scripted.JSON(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)) // without a UID
+	anykind := dynamic.New(scripted.Connect(t, server, nil), nil)
 	defer anykind.Close()
 	from := New(t.Context(), anykind)
 	cache, err := from.NewCache(nil, ctrlcache.Options{})
@@ -110,14 +87,12 @@ func TestConsistentClient_DeleteWithoutUID(t *testing.T) {
 	running.Go(func() { assert.NoError(t, cache.Start(ctx)) })
 	defer running.Wait()
 	defer cancel()
-	defer func() { _ = events.Close() }()
 	require.True(t, cache.WaitForCacheSync(ctx), "the cache has started")
 	c, err := from.NewClient(nil, ctrlclient.Options{Cache: &ctrlclient.CacheOptions{Reader: cache, EnableReadYourWritesConsistency: ptr(true)}})
 	require.NoError(t, err)
 	const configMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"shop","name":"web","uid":"u1","resourceVersion":"5"}}`
 	running.Go(func() {
-		_, _ = io.WriteString(write, `{"type":"ADDED","object":`+configMap+`}{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",`+
-			`"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+		events <- scripted.Event("ADDED", configMap) + scripted.InitialEventsEnd("v1", "ConfigMap", "5")
 	})
 	key := ctrlclient.ObjectKey{Namespace: "shop", Name: "web"}
 	got := &corev1.ConfigMap{}
@@ -126,7 +101,7 @@ func TestConsistentClient_DeleteWithoutUID(t *testing.T) {
 	ended, end := context.WithCancel(ctx)
 	end()
 	require.ErrorIs(t, c.Get(ended, key, got), context.Canceled, "it waits for the deletion")
-	running.Go(func() { _, _ = io.WriteString(write, `{"type":"DELETED","object":`+configMap+`}`) })
+	running.Go(func() { events <- scripted.Event("DELETED", configMap) })
 	require.True(t, apierrors.IsNotFound(c.Get(ctx, key, got)))
 }
 
