@@ -2,6 +2,7 @@ package flags
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,9 +32,9 @@ const noFiles = cobra.ShellCompDirectiveNoFileComp
 // RegisterCompletions completes the values of the connection flags. cmd must have the flags of AddFlags.
 func (c *Connection) RegisterCompletions(cmd *cobra.Command) error {
 	for flag, complete := range map[string]cobra.CompletionFunc{
-		"context":   c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Contexts) }),
-		"cluster":   c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Clusters) }),
-		"user":      c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Users) }),
+		"context":   c.completeKubeconfig(func(file *kubeconfig.File) []string { return slices.Collect(maps.Keys(file.Contexts)) }),
+		"cluster":   c.completeKubeconfig(func(file *kubeconfig.File) []string { return slices.Collect(maps.Keys(file.Clusters)) }),
+		"user":      c.completeKubeconfig(func(file *kubeconfig.File) []string { return slices.Collect(maps.Keys(file.Users)) }),
 		"namespace": c.CompleteNamespaces,
 	} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
@@ -41,14 +42,6 @@ func (c *Connection) RegisterCompletions(cmd *cobra.Command) error {
 		}
 	}
 	return nil
-}
-
-func keys[T any](entries map[string]T) []string {
-	var names []string
-	for name := range entries {
-		names = append(names, name)
-	}
-	return names
 }
 
 // completeKubeconfig completes the names of entries of the kubeconfig files.
@@ -64,17 +57,17 @@ func (c *Connection) completeKubeconfig(names func(*kubeconfig.File) []string) c
 
 // CompleteContexts completes the names of contexts, as an argument.
 func (c *Connection) CompleteContexts(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Contexts) })(cmd, args, prefix)
+	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return slices.Collect(maps.Keys(file.Contexts)) })(cmd, args, prefix)
 }
 
 // CompleteClusters completes the names of clusters, as an argument.
 func (c *Connection) CompleteClusters(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Clusters) })(cmd, args, prefix)
+	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return slices.Collect(maps.Keys(file.Clusters)) })(cmd, args, prefix)
 }
 
 // CompleteUsers completes the names of users, as an argument.
 func (c *Connection) CompleteUsers(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Users) })(cmd, args, prefix)
+	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return slices.Collect(maps.Keys(file.Users)) })(cmd, args, prefix)
 }
 
 // CompleteNamespaces completes the names of namespaces.
@@ -200,7 +193,7 @@ func (c *Connection) CompleteLabels(cmd *cobra.Command, args []string, prefix st
 	listed, prefix := cutLast(prefix, ",")
 	var names []string
 	c.sample(cmd.Context(), args, func(object map[string]any) {
-		names = append(names, keys(nested.Map(object, "metadata", "labels"))...)
+		names = slices.AppendSeq(names, maps.Keys(nested.Map(object, "metadata", "labels")))
 	})
 	completions := matching(names, prefix)
 	for i := range completions {

@@ -3,6 +3,7 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"slices"
 
@@ -25,22 +26,13 @@ func Commands(s *command.State) []*cobra.Command {
 	}
 	cmd.AddCommand(
 		newGetContexts(s),
-		newNameList(s, "get-clusters", "Display clusters defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Clusters) }),
-		newNameList(s, "get-users", "Display users defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Users) }),
+		newNameList(s, "get-clusters", "Display clusters defined in the kubeconfig", func(f *kubeconfig.File) []string { return slices.Sorted(maps.Keys(f.Clusters)) }),
+		newNameList(s, "get-users", "Display users defined in the kubeconfig", func(f *kubeconfig.File) []string { return slices.Sorted(maps.Keys(f.Users)) }),
 		newCurrentContext(s), newUseContext(s), newConfigView(s),
 		newSetContext(s), newSetCluster(s), newSetCredentials(s), newSet(s), newUnset(s),
 		newRenameContext(s), newDeleteContext(s), newDeleteCluster(s), newDeleteUser(s),
 	)
 	return []*cobra.Command{cmd}
-}
-
-func sortedKeys[T any](entries map[string]T) []string {
-	names := make([]string, 0, len(entries))
-	for name := range entries {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // loadFile returns the merged kubeconfig. A missing file is an empty kubeconfig, even with --kubeconfig, as in kubectl config.

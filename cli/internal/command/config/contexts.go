@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,7 @@ func newGetContexts(s *command.State) *cobra.Command {
 
 func chosenContexts(file *kubeconfig.File, args []string) (names []string, errs []error) {
 	if len(args) == 0 {
-		return sortedKeys(file.Contexts), nil
+		return slices.Sorted(maps.Keys(file.Contexts)), nil
 	}
 	for _, name := range args {
 		if _, ok := file.Contexts[name]; ok {

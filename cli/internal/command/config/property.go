@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -198,7 +199,7 @@ func (p *property) deleteEntries(ctx context.Context, s *command.State) error {
 		"clusters": (*edit.Document).DeleteCluster, "users": (*edit.Document).DeleteUser, "contexts": (*edit.Document).DeleteContext,
 	}[p.list]
 	origins := p.origins(file)
-	for _, name := range sortedKeys(origins) {
+	for _, name := range slices.Sorted(maps.Keys(origins)) {
 		if p.name != "" && p.name != name {
 			continue
 		}

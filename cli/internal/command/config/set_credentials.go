@@ -245,7 +245,7 @@ func (o *credentialsOptions) changedEnv(before []kubeconfig.EnvVar) []kubeconfig
 		}
 		env = append(env, variable)
 	}
-	for _, name := range sortedKeys(set) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
 		env = append(env, kubeconfig.EnvVar{Name: name, Value: kubeconfig.NewSecret(set[name])})
 	}
 	return env

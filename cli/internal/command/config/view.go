@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -106,7 +108,7 @@ func entries[T any](section map[string]T, key string, convert func(T) (map[strin
 		return nil, nil //nolint:nilnil // null is the value
 	}
 	var list []any
-	for _, name := range sortedKeys(section) {
+	for _, name := range slices.Sorted(maps.Keys(section)) {
 		fields, err := convert(section[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s %q: %w", key, name, err)
@@ -262,7 +264,7 @@ func (v *configView) inline(fields map[string]any, name string) error {
 
 func addExtensions(fields map[string]any, extensions kubeconfig.Extensions) error {
 	var list []any
-	for _, name := range sortedKeys(extensions) {
+	for _, name := range slices.Sorted(maps.Keys(extensions)) {
 		var value any
 		if err := json.Unmarshal(extensions[name], &value); err != nil {
 			return err
