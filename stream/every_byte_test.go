@@ -101,7 +101,7 @@ func (b byteTest) runFault(t *testing.T, f memconn.Fault, record func(outcome st
 	return down, up
 }
 
-// scripted is the handler of a byteTest that opens each stream and then acts by the script. A handshake may fail.
+// scriptedFaults returns the handler of a byteTest that opens each stream and then acts by the script. A handshake may fail.
 func scriptedFaults(script func(ws *websocket.Conn)) func(*testing.T, memconn.Fault) http.HandlerFunc {
 	return func(*testing.T, memconn.Fault) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

@@ -282,7 +282,7 @@ func TestPortDialer_KilledServer(t *testing.T) {
 	echo(t, again, "a new tunnel")
 }
 
-// serving runs Forward on a listener of its own.
+// forwarding runs Forward on a listener of its own.
 func forwarding(t testing.TB, dialer *stream.PortDialer, address string) net.Addr {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
