@@ -71,7 +71,7 @@ func isClosed(c <-chan struct{}) bool {
 // resourceVersion of the written object. See https://kep.k8s.io/5504 for the comparison. Rejected namespaces are not awaited.
 //
 // If no selector or namespace of the source includes the written object, the cache receives no event for it and waits for the
-// server's next bookmark, a minute or so. Most resources answer a Delete with a Status, without a resourceVersion: use
+// server's next bookmark, a minute or so. The response to a Delete of most resources is a Status, without a resourceVersion: use
 // [Cache.Changes] to wait for a deletion.
 func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string) error {
 	if err := c.checkComparable(resourceVersion); err != nil {

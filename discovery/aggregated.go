@@ -13,7 +13,7 @@ import (
 
 const aggregatedListKind = "APIGroupDiscoveryList"
 
-// decodeAggregated decodes the groups of an aggregated answer. A part that cannot be decoded fails alone: it is the error of
+// decodeAggregated decodes the groups of an aggregated response. A part that cannot be decoded fails alone: it is the error of
 // its version, or among the rejected if that has no name. memory is the limit.
 func decodeAggregated(body []byte, memory int64) (groups []Group, rejected []error, err error) {
 	d := &aggregatedDecoder{reader: jsonread.Borrow(body), interner: newInterner()}

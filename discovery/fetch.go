@@ -131,7 +131,7 @@ func (c *Client) fetchGroup(ctx context.Context, name string) (*Group, error) {
 		return nil, utilerrors.FilterOut(err, apierrors.IsNotFound)
 	}
 	if served.Name != name {
-		return nil, fmt.Errorf("GET %s: the answer is group %s", path, quoted(served.Name))
+		return nil, fmt.Errorf("GET %s: the response is group %s", path, quoted(served.Name))
 	}
 	group := groupOf(&served)
 	group.Versions, _ = rejectVersions(group.Versions)

@@ -32,7 +32,7 @@ const (
 // lateError is the error of a group version without a response so far.
 type lateError struct{ after time.Duration }
 
-func (e *lateError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
+func (e *lateError) Error() string { return fmt.Sprintf("no response within %s", e.after) }
 
 // fetchVersions adds the resources to every version of a snapshot. An unreadable version gets an error, a slow version a
 // lateError. A version removed meanwhile gets no resources.

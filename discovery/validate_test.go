@@ -126,7 +126,7 @@ func TestRefresh_ValidatesNamesOfLegacyDiscovery(t *testing.T) {
 	assert.EqualValues(t, 4, script.full.Load(), "no request for a bad name")
 
 	script.answers["/apis/shop"] = `{"kind":"APIGroup","name":"../apps","versions":[{"version":"v1"}]}`
-	require.ErrorContains(t, client.refreshGroup(t.Context(), "shop"), `the answer is group "../apps"`)
+	require.ErrorContains(t, client.refreshGroup(t.Context(), "shop"), `the response is group "../apps"`)
 }
 
 // TestSnapshot_RejectsCacheWithBadNames writes names into the shared cache folder that no server may have.
@@ -237,7 +237,7 @@ func TestSearch_HangingGroupDelaysNoOther(t *testing.T) {
 		snapshot, err := client.Search(t.Context(), target("hung.example", "things"))
 		require.NoError(t, err)
 		assert.Equal(t, defaultVersionGrace+defaultVersionTimeout, took(), "who asks for the group itself waits")
-		require.EqualError(t, versionOf(snapshot, "hung.example").Err, "no answer within 10s")
+		require.EqualError(t, versionOf(snapshot, "hung.example").Err, "no response within 10s")
 		for range 10 {
 			_, err = client.Search(t.Context(), target("hung.example", "things"))
 			require.NoError(t, err)

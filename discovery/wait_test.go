@@ -122,7 +122,7 @@ func TestClient_WaitForErrors(t *testing.T) {
 	}{
 		"never served":    {nil, time.Hour, nil, "discover resources of http://server.test: context deadline exceeded"},
 		"last failure":    {scripted.Status(http.StatusInternalServerError, "InternalError"), time.Hour, apierrors.IsInternalError, "context deadline exceeded; the last refresh: "},
-		"denied for good": {scripted.Status(http.StatusForbidden, "Forbidden"), 8 * time.Second, apierrors.IsForbidden, "not now"},
+		"denied for good": {scripted.Status(http.StatusForbidden, "Forbidden"), 8 * time.Second, apierrors.IsForbidden, "as scripted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,6 @@
 //
 // The result is the [discovery.Resource] with path, scope, verbs and subresources. The errors are a [NoMatchError] with
 // suggestions for an unknown or removed name, an [AmbiguousError] for a name with several resources, and an [UnavailableError] if
-// discovery cannot answer now. [Mapper.WaitForResources] waits for names to be served. [Mapper.RESTMapper] adapts a mapper to
+// discovery fails now. [Mapper.WaitForResources] waits for names to be served. [Mapper.RESTMapper] adapts a mapper to
 // apimachinery's meta.RESTMapper.
 package restmapper

@@ -35,7 +35,7 @@ func New(client *discovery.Client) *Mapper { return &Mapper{discovery: client} }
 // wins within a group. A group without an exact match is treated as a prefix, as in storageclasses.storage.
 //
 // The error is a [*NoMatchError] for an unknown name, an [*AmbiguousError] for several resources (kubectl takes the first), and
-// an [*UnavailableError] if discovery cannot answer now.
+// an [*UnavailableError] if discovery fails now.
 func (m *Mapper) Resource(ctx context.Context, name string) (*discovery.Resource, error) {
 	return find(ctx, m, parseName(name), (*index).resolve)
 }

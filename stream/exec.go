@@ -16,7 +16,7 @@ type ExecOptions struct {
 	// Stdin is the command's input; nil means none. A goroutine reads it ahead of the command, and may remain in a blocking Read
 	// after the end. An error of Stdin ends the command.
 	//
-	// If the command leaves its input unread for a minute and all buffers are full, the server cannot answer pings. The command
+	// If the command leaves its input unread for a minute and all buffers are full, the server cannot respond to pings. The command
 	// then fails with the error of an unresponsive server.
 	Stdin io.Reader
 	// Stdout and Stderr receive the command's output; nil means that it is not sent. A single goroutine writes to both. A slow

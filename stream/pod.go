@@ -174,7 +174,7 @@ func objectMemory(conn *transport.Conn) int64 {
 	return limits.Or(conn.MemoryLimits().Object, limits.DefaultObject)
 }
 
-// getWithin decodes an answer that takes at most so many bytes of memory.
+// getWithin decodes a response that takes at most so many bytes of memory.
 func getWithin(ctx context.Context, conn *transport.Conn, path string, memory int64, into any) error {
 	response, err := conn.Do(ctx, &transport.Request{Path: path})
 	if err != nil {
@@ -182,7 +182,7 @@ func getWithin(ctx context.Context, conn *transport.Conn, path string, memory in
 	}
 	defer response.Body.Close()
 	longest := limits.JSON(memory)
-	body := &limitedReader{Reader: response.Body, what: "the answer", limit: longest, left: longest}
+	body := &limitedReader{Reader: response.Body, what: "the response", limit: longest, left: longest}
 	var text json.RawMessage
 	err = json.NewDecoder(body).Decode(&text)
 	if err == nil {
@@ -197,7 +197,7 @@ func getWithin(ctx context.Context, conn *transport.Conn, path string, memory in
 // unmarshalWithin is json.Unmarshal of what takes at most so many bytes of memory.
 func unmarshalWithin(text []byte, memory int64, into any) error {
 	if typememory.Exceeds(text, into, memory) {
-		return retry.Terminal(fmt.Errorf("the answer needs more than %d MiB of memory (the limit is MemoryLimits of the connection)", memory>>20))
+		return retry.Terminal(fmt.Errorf("the response needs more than %d MiB of memory (the limit is MemoryLimits of the connection)", memory>>20))
 	}
 	return json.Unmarshal(text, into)
 }

@@ -118,7 +118,7 @@ func (d *PortDialer) connect(ctx context.Context, name, port string, client net.
 		}
 		return errors.Join(readErr, writeErr)
 	}
-	// A client that is still sending would lose the end of the answer if its connection were closed now.
+	// A client that is still sending would lose the end of the response if its connection were closed now.
 	closeWrite(client)
 	_ = client.SetReadDeadline(time.Now().Add(closeTimeout))
 	<-sent

@@ -234,7 +234,7 @@ func TestConn_DoReportsFailedRefresh(t *testing.T) {
 	issuer := credentials.NewIssuer(t)
 	issuer.Token = http.NotFound
 	_, err := open(t, &Config{Server: "https://127.0.0.1:1", OIDC: oidcOf(issuer)}).Do(t.Context(), &Request{Path: "/version"})
-	require.ErrorContains(t, err, "GET https://127.0.0.1:1/version: oidc: refresh the ID token: POST "+issuer.URL+"/token: the answer is 404")
+	require.ErrorContains(t, err, "GET https://127.0.0.1:1/version: oidc: refresh the ID token: POST "+issuer.URL+"/token: the response is 404")
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), credentials.Planted)
 }
 

@@ -43,7 +43,7 @@ func genericError(response *http.Response, body string) *apierrors.StatusError {
 	seconds, _ := retryAfterSeconds(response)
 	excerpt := sanitize.Text(body, maxExcerpt)
 	err := apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", excerpt, seconds, true)
-	message := fmt.Sprintf("%s %s: the answer is %d %s", request.Method, printableURL(request),
+	message := fmt.Sprintf("%s %s: the response is %d %s", request.Method, printableURL(request),
 		response.StatusCode, http.StatusText(response.StatusCode))
 	contentType := response.Header.Get("Content-Type")
 	switch {

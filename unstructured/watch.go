@@ -26,7 +26,7 @@ type WatchDecoder struct {
 }
 
 // A watch's buffer is small because programs hold many watches, and grows where events come faster than they are read:
-// HTTP/2 answers each read of 4 KiB or more with a packet.
+// HTTP/2 responds to each read of 4 KiB or more with a packet.
 const (
 	watchChunk     = 4 << 10
 	maxWatchBuffer = 32 << 10

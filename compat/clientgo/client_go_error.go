@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// clientGoError returns the error of client-go's discovery for one of anykind's. If no server answered, that is a *url.Error,
+// clientGoError returns the error of client-go's discovery for one of anykind's. If no server responded, that is a *url.Error,
 // which kubectl matches without unwrapping: it prints a hint for a refused connection. If every response was 401, that is client-go's
 // text for it. A deadline that had passed before the request is context.DeadlineExceeded. Other errors stay as they are.
 func clientGoError(err error) error {

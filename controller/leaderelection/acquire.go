@@ -26,7 +26,7 @@ type candidate struct {
 	observed    record    // the last read state of the Lease
 	observedAt  time.Time // when observed last changed, by the local clock: remote clocks do not count
 	leader      string    // the last argument of OnNewLeader
-	answered    bool      // the server has answered once
+	answered    bool      // the server has responded once
 	denials     retry.Denials
 	lastFailure string // the text of the last logged error
 
@@ -98,7 +98,7 @@ func (c *candidate) logFailure(message string, err error) {
 	c.lastFailure = text
 }
 
-// readError is a failure to read the Lease. It is retryable once the server has answered: a different candidate may lead
+// readError is a failure to read the Lease. It is retryable once the server has responded: a different candidate may lead
 // meanwhile.
 type readError struct{ error }
 

@@ -69,7 +69,7 @@ type Options struct {
 // controller.Run and controller.Operator.Run with lead's ctx end their reconciles with the Lease, without a grace period; see
 // [AfterFunc].
 //
-// A candidate retries through restarts of the server. Terminal errors end Run if the server has not answered before, 401 and 403
+// A candidate retries through restarts of the server. Terminal errors end Run if the server has not responded before, 401 and 403
 // after they have lasted for five seconds: a starting server denies every request. Run needs the verbs get, create and update on
 // leases.
 func Run(ctx context.Context, leases *dynamic.Resource, name string, opts *Options, lead func(ctx context.Context, token int64) error) error {

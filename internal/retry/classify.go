@@ -61,7 +61,7 @@ func IsExpired(err error) bool {
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// IsDenied reports whether the server answered 401 or 403.
+// IsDenied reports whether the response was 401 or 403.
 func IsDenied(err error) bool { return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) }
 
 // IsPathNotFound reports whether the server does not serve a request's path: the resource, its version or its

@@ -138,7 +138,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.status != 0:
 		writeStatus(w, f.status)
 	case f.drop:
-		panic(http.ErrAbortHandler) // closes the connection without an answer
+		panic(http.ErrAbortHandler) // closes the connection without a response
 	case p.rejectsWatchList(r):
 		writeStatus(w, http.StatusUnprocessableEntity)
 	default:

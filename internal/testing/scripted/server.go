@@ -48,7 +48,7 @@ func (s *Server) Serve(resources string) {
 
 // Handle responds to a route, which is a method and a path, such as "PATCH /api/v1/nodes/a". "WATCH /api/v1/nodes" is the route of
 // watches, and "" of all requests without a route of their own. Responses are sent in turn, the last one repeatedly. A request
-// without any route is answered as an unknown path. Routes of discovery requests replace their documents.
+// without any route gets a 404 as for an unknown path. Routes of discovery requests replace their documents.
 func (s *Server) Handle(route string, responses ...http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

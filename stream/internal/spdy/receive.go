@@ -195,7 +195,7 @@ func (s *Session) rejectStream(stream uint32) error {
 	case stream%2 != 0:
 		return fmt.Errorf("SPDY: the node opened stream %d, whose number is not one of its own", stream)
 	case len(s.rejections) >= maxRejections:
-		return errors.New("SPDY: the node opens streams and reads no answers")
+		return errors.New("SPDY: the node opens streams and reads no responses")
 	}
 	s.peerID = max(s.peerID, stream)
 	s.rejections = append(s.rejections, stream)
@@ -203,7 +203,7 @@ func (s *Session) rejectStream(stream uint32) error {
 	return nil
 }
 
-// receivePing handles a ping of the node, or the answer to a ping of this side (odd numbers).
+// receivePing handles a ping of the node, or the reply to a ping of this side (odd numbers).
 func (s *Session) receivePing(number uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@
 //
 // Streams get increasing numbers when their opening is queued, and are opened in that order. A queued opening can be withdrawn,
 // with a gap in the numbers. A FIN or RST_STREAM is written after the queued data of its pair; all remaining control frames go
-// first. Replies to the node are state, not queue entries: the last ping to answer, the set of streams to reset.
+// first. Replies to the node are state, not queue entries: the last ping without a reply, the set of streams to reset.
 //
 // # Flow control
 //
@@ -22,7 +22,7 @@
 //
 // # Time-outs
 //
-// A session ends when its node has answered pings and then sends nothing for 55 seconds. (The WebSocket detects a vanished API
+// A session ends when its node has responded to pings and then sends nothing for 55 seconds. (The WebSocket detects a vanished API
 // server.) A node distributes frames to a few workers. A connection that ends in the pod with unread input blocks its worker
 // forever. All connections of this worker then hang, and the client cannot detect it. Therefore all connections of a session
 // after its first must be accepted within five seconds. Otherwise the session is retired: it accepts no more connections, and the
@@ -60,7 +60,7 @@ const (
 // ErrRetired is the error of a retired session: open a new session.
 var ErrRetired = errors.New("the tunnel accepts no more connections")
 
-// ErrNotAccepted is the error of a node without an answer to the first connection of a session.
+// ErrNotAccepted is the error of a node without a reply to the first connection of a session.
 var ErrNotAccepted = fmt.Errorf("the node has not accepted the connection within %v", firstAcceptTimeout)
 
 // Conn carries a session. A goroutine reads and a goroutine writes; Close may be called at any time and wakes both.
@@ -125,7 +125,7 @@ type Session struct {
 	lastID       uint32           // the last stream of this side
 	hasOpened    bool             // the first stream is opened
 	hasAccepted  bool             // the node has accepted a pair
-	answersPings bool             // the node has answered a ping
+	answersPings bool             // the node has responded to a ping
 	live         int              // pairs not closed by this side
 	halfClosed   int              // pairs closed by this side, but not by the node
 	discarded    int              // bytes for closed pairs

@@ -176,7 +176,7 @@ func TestSession_FloodOfStreamsEndsIt(t *testing.T) {
 		}
 		_, err := s.Open(t.Context(), 80, &receiver{})
 		require.ErrorIs(t, err, errBroken)
-		require.ErrorContains(t, err, "opens streams and reads no answers")
+		require.ErrorContains(t, err, "opens streams and reads no responses")
 	})
 }
 

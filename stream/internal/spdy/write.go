@@ -15,7 +15,7 @@ const (
 	// longest, with less than 300 bytes.
 	maxControl   = MaxData - 512
 	pingInterval = 5 * time.Second
-	idleTimeout  = 55 * time.Second // of a node that has answered pings, checked with each ping
+	idleTimeout  = 55 * time.Second // of a node that has responded to pings, checked with each ping
 )
 
 // errUnresponsive ends a session when the node does not respond although the API server does. It is no time-out in the sense of

@@ -3,12 +3,12 @@
 // # Handshake
 //
 // The caller sends the handshake like any other request, through the same round trippers and proxy: [NewHandshake] makes its
-// headers and [Handshake.Open] checks the answer. gorilla has no constructor for an open connection. Open therefore lets it dial
-// a net.Conn that answers a second handshake itself and then becomes the connection (loopbackConn).
+// headers and [Handshake.Open] checks the response. gorilla has no constructor for an open connection. Open therefore lets it dial
+// a net.Conn that responds to a second handshake itself and then becomes the connection (loopbackConn).
 //
 // # Liveness
 //
-// [Conn.KeepAlive] sends a ping every five seconds and answers the peer's pings. A read fails with [ErrUnresponsive] after 61
+// [Conn.KeepAlive] sends a ping every five seconds and responds to the peer's pings. A read fails with [ErrUnresponsive] after 61
 // seconds without a byte. That time begins with each read, not with the last byte: if a slow local writer delays the next read,
 // the peer is not to blame.
 //
@@ -41,7 +41,7 @@ const (
 	maxReason    = 256 // bytes of a peer's reason for closing in an error
 )
 
-// ErrUnresponsive is the error of reading from a peer that sends nothing, not even answers to pings.
+// ErrUnresponsive is the error of reading from a peer that sends nothing, not even pongs.
 var ErrUnresponsive = fmt.Errorf("the server has answered nothing for %v, not even a ping: %w", readTimeout, os.ErrDeadlineExceeded)
 
 // Conn is an open WebSocket with binary messages.

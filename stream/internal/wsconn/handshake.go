@@ -90,7 +90,7 @@ func (h *Handshake) check(answer http.Header) error {
 	return nil
 }
 
-// acceptKey returns the server's answer to the key of a handshake. GODEBUG=fips140=only permits no SHA-1. Here SHA-1 secures
+// acceptKey returns the server's response to the key of a handshake. GODEBUG=fips140=only permits no SHA-1. Here SHA-1 secures
 // nothing.
 func acceptKey(key string) string {
 	var sum [sha1.Size]byte
@@ -100,7 +100,7 @@ func acceptKey(key string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// loopbackConn answers gorilla's handshake itself, and is the connection after that.
+// loopbackConn responds to gorilla's handshake itself, and is the connection after that.
 type loopbackConn struct {
 	net.Conn
 	protocol string

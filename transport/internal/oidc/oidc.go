@@ -7,7 +7,7 @@
 // refresh token, load the stored tokens once more: a different program may have been faster. Last, save.
 //
 // Invariants: most issuers accept a refresh token once. A started refresh therefore completes, and the newest refresh token is
-// kept and saved even if the answer has no usable ID token. Secrets go only to https or loopback URLs on the issuer's hosts,
+// kept and saved even if the response has no usable ID token. Secrets go only to https or loopback URLs on the issuer's hosts,
 // never to a different host by a redirect, and no error shows a secret. Answers are read up to 1 MiB; no connection is kept
 // between refreshes.
 package oidc

@@ -38,13 +38,13 @@ func (a *Authenticator) refresh(ctx context.Context) (*credential.Credential, er
 	a.refreshToken = token.RefreshToken
 	idToken, _ := token.Extra("id_token").(string)
 	if idToken == "" {
-		return nil, errors.New("the issuer's answer has no id_token " +
+		return nil, errors.New("the issuer's response has no id_token " +
 			"(log in again with the scope openid, if the issuer refreshes ID tokens at all)")
 	}
 	refreshed, err := parseIDToken(idToken)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the issuer's answer: %w", err)
+		return nil, fmt.Errorf("the issuer's response: %w", err)
 	case !a.tokens.Now().Before(refreshed.Expires):
 		return nil, fmt.Errorf("the issuer's ID token expired at %s (check this machine's clock)", refreshed.Expires.UTC().Format(time.RFC3339))
 	}
@@ -110,17 +110,17 @@ func tokenEndpoint(ctx context.Context, client *http.Client, issuer string) (end
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the answer is %d %s (is the issuer's URL right?)", response.StatusCode, http.StatusText(response.StatusCode))
+		return "", fmt.Errorf("the response is %d %s (is the issuer's URL right?)", response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	if err != nil {
-		return "", fmt.Errorf("read the answer: %w", err)
+		return "", fmt.Errorf("read the response: %w", err)
 	}
 	var metadata struct {
 		TokenEndpoint string `json:"token_endpoint"`
 	}
 	if json.Unmarshal(body, &metadata) != nil || metadata.TokenEndpoint == "" {
-		return "", errors.New("the answer names no token_endpoint (is the issuer's URL right?)")
+		return "", errors.New("the response has no token_endpoint (is the issuer's URL right?)")
 	}
 	if err := checkURL(metadata.TokenEndpoint); err != nil {
 		return "", fmt.Errorf("token_endpoint %w", err)
@@ -147,7 +147,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// tokenError explains the error of the token endpoint, without the answer's body quoted by oauth2.
+// tokenError explains the error of the token endpoint, without the response's body quoted by oauth2.
 func (a *Authenticator) tokenError(err error) error {
 	post := "POST " + sanitize.URL(a.oauth.Endpoint.TokenURL)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
@@ -155,9 +155,9 @@ func (a *Authenticator) tokenError(err error) error {
 	}
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
-		return fmt.Errorf("%s: the answer is no token of OAuth 2.0", post)
+		return fmt.Errorf("%s: the response is no token of OAuth 2.0", post)
 	}
-	text := fmt.Sprintf("%s: the answer is %d %s", post, answer.Response.StatusCode, http.StatusText(answer.Response.StatusCode))
+	text := fmt.Sprintf("%s: the response is %d %s", post, answer.Response.StatusCode, http.StatusText(answer.Response.StatusCode))
 	if answer.ErrorCode != "" {
 		text += fmt.Sprintf(", error %q", a.excerpt(answer.ErrorCode))
 	}

@@ -139,13 +139,13 @@ func TestAuthenticator_IssuerErrorsHaveHintsNotSecrets(t *testing.T) {
 		want            string
 	}{
 		"no discovery":             {respond(404, "text/html", credentials.Planted), nil, "404 Not Found (is the issuer's URL right?)"},
-		"discovery in HTML":        {respond(200, "text/html", "<html>"+credentials.Planted), nil, "names no token_endpoint"},
-		"no endpoint":              {respond(200, jsonType, `{"issuer":"`+credentials.Planted+`"}`), nil, "names no token_endpoint"},
+		"discovery in HTML":        {respond(200, "text/html", "<html>"+credentials.Planted), nil, "has no token_endpoint"},
+		"no endpoint":              {respond(200, jsonType, `{"issuer":"`+credentials.Planted+`"}`), nil, "has no token_endpoint"},
 		"a plain endpoint":         {respond(200, jsonType, `{"token_endpoint":"http://id.example/token?`+credentials.Planted+`"}`), nil, "not https"},
 		"a strange endpoint":       {respond(200, jsonType, `{"token_endpoint":"ftp://u:`+credentials.Planted+`@id.example"}`), nil, "https://host"},
 		"discovery redirects":      {redirect, nil, "redirects to another host"},
 		"discovery in a circle":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, nil, "in a circle"},
-		"huge discovery":           {respond(200, jsonType, `{"a":"`+strings.Repeat(credentials.Planted, 1<<17)+`"}`), nil, "names no token_endpoint"},
+		"huge discovery":           {respond(200, jsonType, `{"a":"`+strings.Repeat(credentials.Planted, 1<<17)+`"}`), nil, "has no token_endpoint"},
 		"the endpoint redirects":   {nil, redirect, "redirects to another host"},
 		"a revoked token":          {nil, respond(400, jsonType, `{"error":"invalid_grant","error_description":"gone: `+credentials.Planted+`-refresh"}`), `"gone: …": the refresh token is no longer accepted (log in again`},
 		"a wrong secret":           {nil, respond(401, jsonType, `{"error":"invalid_client"}`), "check the client's ID and secret"},
@@ -157,7 +157,7 @@ func TestAuthenticator_IssuerErrorsHaveHintsNotSecrets(t *testing.T) {
 		"no ID token":              {nil, respond(200, jsonType, `{"access_token":"`+credentials.Planted+`"}`), "the scope openid"},
 		"an ID token of no string": {nil, respond(200, jsonType, `{"access_token":"a","id_token":["`+credentials.Planted+`"]}`), "the scope openid"},
 		"an opaque ID token":       {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+credentials.Planted+`"}`), "no JWT"},
-		"two lines of ID token":    {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+strings.Replace(credentials.IDToken("ann", time.Now().Add(time.Hour)), ".", `.\n`+credentials.Planted, 2)+`"}`), "the issuer's answer"},
+		"two lines of ID token":    {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+strings.Replace(credentials.IDToken("ann", time.Now().Add(time.Hour)), ".", `.\n`+credentials.Planted, 2)+`"}`), "the issuer's response"},
 		"an expired ID token":      {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+old+`"}`), "check this machine's clock"},
 	} {
 		t.Run(name, func(t *testing.T) {

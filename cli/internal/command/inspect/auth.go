@@ -68,7 +68,7 @@ func whoami(ctx context.Context, s *command.State, output *print.Flags) error {
 	return writeUser(s.Out, review)
 }
 
-// createReview creates a review and returns the server's answer. The server does not store reviews.
+// createReview creates a review and returns the server's response. The server does not store reviews.
 func createReview(ctx context.Context, client *dynamic.Client, resource string, spec map[string]any) (*unstructured.Object, error) {
 	reviews, err := client.Resource(ctx, resource)
 	if err != nil {

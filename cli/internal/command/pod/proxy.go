@@ -49,7 +49,7 @@ func proxyCommand(s *command.State) *cobra.Command {
 			"Requests for other hosts than localhost, and those that exec and attach, are rejected unless flags permit them.\n\n" +
 			"A browser on this machine sends the requests of any web page to localhost. The proxy rejects requests whose Origin is " +
 			"not its own, and those with Sec-Fetch-Site: cross-site or same-site, unless --accept-origins matches their Origin. " +
-			"Scripts of accepted origins may read the responses (CORS): the proxy answers their preflight requests. " +
+			"Scripts of accepted origins may read the responses (CORS): the proxy responds to their preflight requests. " +
 			"Pages of --www and of services behind the proxy have the proxy's own origin: they may use the whole API.",
 		Example: "  anyctl proxy --port=8011\n  anyctl proxy --api-prefix=/custom/\n  anyctl proxy --unix-socket=/tmp/api.sock\n" +
 			"  anyctl proxy --accept-origins='^http://localhost:3000$'",

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CORS headers for pages of --accept-origins. The API server does not know these origins, so the proxy answers preflight requests
+// CORS headers for pages of --accept-origins. The API server does not know these origins, so the proxy responds to preflight requests
 // and permits scripts to read responses. Credentials are not permitted: the proxy has its own.
 const (
 	allowOrigin    = "Access-Control-Allow-Origin"
