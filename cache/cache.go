@@ -159,7 +159,7 @@ func (c *Cache[T]) String() string {
 }
 
 // Run fills the cache and keeps it current until ctx ends. It can be called once. It returns the errors of
-// [dynamic.Resource.Follow]: ctx's, or that of a request that the server rejects at the start. While the server does not
+// [dynamic.Handle.Follow]: ctx's, or that of a request that the server rejects at the start. While the server does not
 // serve the resource, the cache keeps its objects. If a function in Options panics, Run ends with a *[PanicError]: an object
 // that it was called for would be missing from then on.
 func (c *Cache[T]) Run(ctx context.Context) (err error) {

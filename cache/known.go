@@ -13,12 +13,10 @@ type knownObjects[T any] struct{ cache *Cache[T] }
 
 // knownObjects returns nil for a custom source: such a source may rename the objects of its handle.
 func (c *Cache[T]) knownObjects() dynamic.KnownObjects {
-	switch any(c.source).(type) {
-	case *dynamic.Resource, *dynamic.TypedResource[T]:
+	if _, ok := c.source.(*dynamic.Handle[T]); ok {
 		return knownObjects[T]{c}
-	default:
-		return nil
 	}
+	return nil
 }
 
 func (k knownObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {

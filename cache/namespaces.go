@@ -47,15 +47,10 @@ const stateRejected watch.EventType = "REJECTED"
 
 // allNamespaces returns source.AllNamespaces() for a handle of package dynamic, and source otherwise.
 func allNamespaces[T any](source Source[T]) Source[T] {
-	var all any = source
-	switch source := all.(type) {
-	case *dynamic.Resource:
-		all = source.AllNamespaces()
-	case *dynamic.TypedResource[T]:
-		all = source.AllNamespaces()
+	if handle, ok := source.(*dynamic.Handle[T]); ok {
+		return handle.AllNamespaces()
 	}
-	of, _ := all.(Source[T])
-	return of
+	return source
 }
 
 func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
@@ -63,10 +58,7 @@ func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
 		return nil, fmt.Errorf("run cache %s: Options.Namespaces contains an empty name (leave Namespaces out, and take AllNamespaces of the handle)", c)
 	}
 	switch source := any(c.source).(type) {
-	case *dynamic.Resource:
-		namespaced, _ := any(source.Namespace(namespace)).(Source[T])
-		return namespaced, nil
-	case *dynamic.TypedResource[T]:
+	case *dynamic.Handle[T]:
 		return source.Namespace(namespace), nil
 	case interface{ Namespace(name string) Source[T] }:
 		return source.Namespace(namespace), nil

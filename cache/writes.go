@@ -58,7 +58,7 @@ func (w trackedWrite) expires() (last time.Time) {
 // controller.Finalize. [Cache.WaitForWrites] waits for the writes. controller.Run waits for the writes by reconciles of an object
 // before the object's next reconcile.
 //
-// r must be a handle on the resource of the cache's source; see [dynamic.Resource.OnWrite] for unreported writes. If the response
+// r must be a handle on the resource of the cache's source; see [dynamic.Handle.OnWrite] for unreported writes. If the response
 // to a delete has neither a UID nor a resourceVersion, the deleted object is the cached object from before the request. Memory:
 // the missing writes of two minutes.
 func (c *Cache[T]) TrackWrites(r *dynamic.Resource) *dynamic.Resource {

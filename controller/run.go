@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/internal/consistency"
 	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -87,14 +88,10 @@ func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], recon
 
 // resourceOf returns a cache's source if it is a handle of package dynamic, and nil otherwise.
 func resourceOf[T any](c *cache.Cache[T]) *dynamic.Resource {
-	switch source := any(c.Source()).(type) {
-	case *dynamic.Resource:
-		return source
-	case *dynamic.TypedResource[T]:
-		return source.Resource
-	default:
-		return nil
+	if handle, ok := c.Source().(*dynamic.Handle[T]); ok {
+		return dynamic.As[unstructured.Object](handle)
 	}
+	return nil
 }
 
 // runner is a call of Run, or a watch of an operator.

@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/resourcepath"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -25,11 +23,6 @@ type Client struct {
 	mapper    *restmapper.Mapper
 	lookup    resourceMapper // mapper, or the mapper of WithRESTMapper
 	defaults  Defaults
-}
-
-type resourceMapper interface {
-	Resource(ctx context.Context, name string) (*discovery.Resource, error)
-	Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error)
 }
 
 // Connect opens a connection and discovers the server's resources, with two requests to any current server. The caller must
@@ -74,21 +67,6 @@ func (c *Client) Impersonate(user transport.Impersonation) (*Client, error) {
 	return &changed, nil
 }
 
-// WithRESTMapper returns a client with a different mapper for lookups of names, kinds, objects and paths, for example the
-// mapper of controller-runtime. It shares connections and discovery with c. Errors of the mapper are wrapped. A meta.RESTMapper
-// has no verbs and subresources, so unsupported ones are rejected by the server only. Names are parsed as in kubectl, and short
-// names are resolved if the mapper supports them. Without the methods of meta.RESTMapperWithContext the mapper does not observe
-// ctx.
-func (c *Client) WithRESTMapper(mapper meta.RESTMapper) *Client {
-	changed := *c
-	withContext, ok := mapper.(restMapperWithContext)
-	if !ok {
-		withContext = restMapperWithoutContext{mapper}
-	}
-	changed.lookup = &metaMapper{withContext}
-	return &changed
-}
-
 // Mapper returns the mapper for [Client.Discovery]. It also resolves lists of names and categories.
 func (c *Client) Mapper() *restmapper.Mapper { return c.mapper }
 
@@ -101,7 +79,7 @@ func (c *Client) Discovery() *discovery.Client { return c.discovery }
 
 // Resource returns a handle on the named resource: "deploy", "deployments", "Deployment", "deployments.apps" or
 // "deployments.v1.apps". See [restmapper.Mapper.Resource] for the rules and errors. The kind of a new CustomResourceDefinition
-// is found after [Resource.Wait] for its condition Established.
+// is found after [Handle.Wait] for its condition Established.
 func (c *Client) Resource(ctx context.Context, name string) (*Resource, error) {
 	return c.newResource(c.lookup.Resource(ctx, name))
 }
@@ -113,9 +91,9 @@ func (c *Client) ForKind(ctx context.Context, gvk schema.GroupVersionKind) (*Res
 
 // ForGVR returns a handle on a resource without a lookup. It sends no request. The server rejects an unknown resource.
 //
-// The scope is unknown. Paths have no namespace unless [Resource.Namespace] or the object to write sets it. Such a path belongs
+// The scope is unknown. Paths have no namespace unless [Handle.Namespace] or the object to write sets it. Such a path belongs
 // to a cluster-scoped resource, or to the objects of all namespaces. Verbs, subresources and kinds are not checked.
-// [Resource.Mapping] has the GVR only. An object to write needs its kind. [Resource.Metadata] returns objects of kind
+// [Handle.Mapping] has the GVR only. An object to write needs its kind. [Handle.Metadata] returns objects of kind
 // PartialObjectMetadata.
 func (c *Client) ForGVR(gvr schema.GroupVersionResource) *Resource {
 	r := c.ForMapping(&discovery.Resource{GVR: gvr})
@@ -131,10 +109,10 @@ func (c *Client) ForMapping(mapping *discovery.Resource) *Resource {
 	if mapping == nil {
 		mapping = &discovery.Resource{} // every call returns an error
 	}
-	return &Resource{
+	return &Resource{codec: objectCodec{}, endpoint: endpoint{
 		conn: c.conn, discovery: c.discovery, mapping: mapping, defaults: c.defaults,
 		namespace: cmp.Or(c.defaults.Namespace, c.conn.Namespace()),
-	}
+	}}
 }
 
 // ForObject returns a handle on the resource of obj, in obj's namespace if it is set.
@@ -149,46 +127,10 @@ func (c *Client) ForObject(ctx context.Context, obj *unstructured.Object) (*Reso
 	return resource.Namespace(obj.GetNamespace()), nil
 }
 
-// ForPath returns the handle and object name for an API path, as shown by kubectl -v=6 and in audit logs:
-// /apis/apps/v1/namespaces/shop/deployments/web/scale. For the path of a collection name is "". A path without a namespace
-// means all namespaces. [Resource.Path] is the inverse. handle.Named(name) lists, watches or follows the object or collection
-// at the path. Unknown resources return errors of [restmapper.Mapper.Resource]. See
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
-func (c *Client) ForPath(ctx context.Context, path string) (r *Resource, name string, err error) {
-	defer func() {
-		if err != nil {
-			r = nil
-			name = ""
-			err = fmt.Errorf("find the resource at %q: %w", path, err)
-		}
-	}()
-	parsed, err := parsePath(path)
-	if err != nil {
-		return nil, "", err
-	}
-	r, err = c.Resource(ctx, parsed.gvr.Resource+"."+parsed.gvr.Version+"."+parsed.gvr.Group)
-	if err != nil {
-		return nil, "", err
-	}
-	switch mapping := r.mapping; {
-	case mapping.GVR != parsed.gvr:
-		return nil, "", fmt.Errorf("short name in a path (use %s)", mapping.GVR.Resource)
-	case parsed.namespace != "" && !mapping.Namespaced:
-		return nil, "", fmt.Errorf("%s is cluster-scoped (remove namespaces/%s)", mapping.GVK.Kind, parsed.namespace)
-	case parsed.namespace != "":
-		r = r.Namespace(parsed.namespace)
-	case mapping.Namespaced && parsed.name != "":
-		return nil, "", fmt.Errorf("%s is namespaced (put namespaces/NAME before %s)", mapping.GVK.Kind, mapping.GVR.Resource)
-	case mapping.Namespaced:
-		r = r.AllNamespaces()
-	}
-	return r.Subresource(parsed.subresource), parsed.name, nil
-}
-
 // PreferredResources returns a handle on each resource selected by filter, in the server's preferred version and order. A nil
 // filter selects all resources. It evaluates [discovery.Snapshot.PreferredResources] on the latest snapshot.
 // [discovery.Client.Refresh] updates the snapshot. Handles on namespaced resources have the default namespace: see
-// [Resource.AllNamespaces]. It may be called on handles on cluster-scoped resources, too.
+// [Handle.AllNamespaces]. It may be called on handles on cluster-scoped resources, too.
 func (c *Client) PreferredResources(ctx context.Context, filter *discovery.ResourceFilter) ([]*Resource, error) {
 	snapshot, err := c.discovery.Snapshot(ctx)
 	if err != nil {
@@ -206,36 +148,6 @@ func (c *Client) WaitForResources(ctx context.Context, names ...string) ([]*Reso
 // WaitForKinds is like [Client.WaitForResources], but for kinds. A kind without a version means the server's preferred version.
 func (c *Client) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionKind) ([]*Resource, error) {
 	return c.newResources(c.mapper.WaitForKinds(ctx, kinds...))
-}
-
-type parsedPath struct {
-	gvr                          schema.GroupVersionResource
-	namespace, name, subresource string
-}
-
-// parsePath splits a path like the API server.
-func parsePath(path string) (parsed parsedPath, err error) {
-	if strings.ContainsAny(path, "?#") {
-		return parsed, errors.New("a query is not part of a path (pass options to the verbs)")
-	}
-	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for i, segment := range segments {
-		if segments[i], err = url.PathUnescape(segment); err != nil {
-			return parsed, err
-		}
-		if reason := invalidSegment(segments[i]); reason != "" {
-			return parsed, fmt.Errorf("segment %q %s", segment, reason)
-		}
-	}
-	p, ok := resourcepath.ParseSegments(segments)
-	switch {
-	case !ok || p.IsWatch:
-		return parsed, errors.New("not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…")
-	case len(p.Rest) > 0:
-		return parsed, fmt.Errorf("segments after the subresource %s", p.Subresource)
-	}
-	gvr := schema.GroupVersionResource{Group: p.Group, Version: p.Version, Resource: p.Resource}
-	return parsedPath{gvr, p.Namespace, p.Name, p.Subresource}, nil
 }
 
 func (c *Client) newResource(mapping *discovery.Resource, err error) (*Resource, error) {
@@ -256,95 +168,74 @@ func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Res
 	return resources, nil
 }
 
-// restMapperWithContext is the subset of meta.RESTMapperWithContext (apimachinery 0.37) needed by metaMapper.
-type restMapperWithContext interface {
-	KindForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionKind, error)
-	ResourceForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionResource, error)
-	RESTMappingWithContext(context.Context, schema.GroupKind, ...string) (*meta.RESTMapping, error)
+// Defaults are default options for calls. Zero fields mean no default. They apply to the verbs of handles, but not to requests
+// over [Handle.Conn] or of package stream.
+type Defaults struct {
+	// Namespace is the namespace for namespaced resources in place of the config's. [Handle.Namespace] and the namespace of
+	// an object to write take precedence. A handle from [Client.ForGVR] does not use it.
+	Namespace string
+	// FieldManager is the owner recorded by the server for written fields. The call's FieldManager takes precedence. With this
+	// default, Apply needs no FieldManager.
+	FieldManager string
+	// FieldValidation is metav1.FieldValidationStrict, FieldValidationWarn or FieldValidationIgnore. The call's FieldValidation
+	// takes precedence. Apply always rejects unknown fields.
+	FieldValidation string
+	// DryRun makes every write a dry run: the server validates the write and returns the result, but stores and deletes
+	// nothing. Calls cannot turn it off. CreateToken still returns a usable token, because the server never stores tokens.
+	DryRun bool
+	// OnWarning is called with warnings of the server, instead of [transport.Options].OnWarning: once for each text unless
+	// RepeatWarnings is set.
+	OnWarning func(ctx context.Context, text string)
 }
 
-// restMapperWithoutContext adapts a meta.RESTMapper. It ignores the contexts of calls.
-type restMapperWithoutContext struct{ meta.RESTMapper }
-
-func (m restMapperWithoutContext) KindForWithContext(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	return m.KindFor(resource)
+// WithDefaults returns a client with the given defaults. Set fields replace the client's defaults. Zero fields and nil keep
+// them. The client shares connections, discovery and mapper with c.
+func (c *Client) WithDefaults(defaults *Defaults) *Client {
+	changed := *c
+	set := valueOf(defaults)
+	changed.defaults = c.defaults.with(set)
+	if set.OnWarning != nil {
+		changed.conn = c.conn.WithOnWarning(set.OnWarning)
+	}
+	return &changed
 }
 
-func (m restMapperWithoutContext) ResourceForWithContext(_ context.Context, partial schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return m.ResourceFor(partial)
+// with returns d with the set fields of others.
+func (d Defaults) with(others Defaults) Defaults {
+	d.Namespace = cmp.Or(others.Namespace, d.Namespace)
+	d.FieldManager = cmp.Or(others.FieldManager, d.FieldManager)
+	d.FieldValidation = cmp.Or(others.FieldValidation, d.FieldValidation)
+	d.DryRun = d.DryRun || others.DryRun
+	d.OnWarning = nil // the connection has it
+	return d
 }
 
-func (m restMapperWithoutContext) RESTMappingWithContext(_ context.Context, gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	return m.RESTMapping(gk, versions...)
+// addTo adds the defaults to the query of a write. Set parameters are kept. Options of a deletion are in its body instead.
+func (d *Defaults) addTo(query url.Values, method string) url.Values {
+	if method != http.MethodPost && method != http.MethodPut && method != http.MethodPatch {
+		return query
+	}
+	if query == nil && (d.DryRun || d.FieldManager != "" || d.FieldValidation != "") {
+		query = url.Values{}
+	}
+	if d.DryRun {
+		query.Set("dryRun", metav1.DryRunAll)
+	}
+	if d.FieldManager != "" && query.Get("fieldManager") == "" {
+		query.Set("fieldManager", d.FieldManager)
+	}
+	if d.FieldValidation != "" && query.Get("fieldValidation") == "" {
+		query.Set("fieldValidation", d.FieldValidation)
+	}
+	return query
 }
 
-type metaMapper struct{ mapper restMapperWithContext }
-
-// Resource resolves a name in kubectl's order: as resource with version and group, resource with group, kind.
-func (m *metaMapper) Resource(ctx context.Context, name string) (*discovery.Resource, error) {
-	var candidates []func() (*discovery.Resource, error)
-	versioned, resource := schema.ParseResourceArg(name)
-	if versioned != nil {
-		candidates = append(candidates, func() (*discovery.Resource, error) { return m.resource(ctx, *versioned) })
+// deleteOptions returns opts with the default for DryRun.
+func (d *Defaults) deleteOptions(opts *metav1.DeleteOptions) *metav1.DeleteOptions {
+	if !d.DryRun || opts != nil && slices.Contains(opts.DryRun, metav1.DryRunAll) {
+		return opts
 	}
-	candidates = append(candidates, func() (*discovery.Resource, error) { return m.resource(ctx, resource.WithVersion("")) })
-	versionedKind, kind := schema.ParseKindArg(name)
-	if versionedKind != nil {
-		candidates = append(candidates, func() (*discovery.Resource, error) { return m.kind(ctx, *versionedKind) })
-	}
-	candidates = append(candidates, func() (*discovery.Resource, error) { return m.kind(ctx, kind.WithVersion("")) })
-	var first error
-	for _, candidate := range candidates {
-		found, err := candidate()
-		if err == nil {
-			return found, nil
-		}
-		if !meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("find the resource %q: %w", name, err)
-		}
-		first = cmp.Or(first, err)
-	}
-	return nil, fmt.Errorf("find the resource %q: %w", name, first)
-}
-
-func (m *metaMapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error) {
-	found, err := m.kind(ctx, gvk)
-	if err != nil {
-		return nil, fmt.Errorf("find the resource of %s: %w", gvk, err)
-	}
-	return found, nil
-}
-
-func (m *metaMapper) resource(ctx context.Context, partial schema.GroupVersionResource) (*discovery.Resource, error) {
-	gvr, err := m.mapper.ResourceForWithContext(ctx, partial)
-	if err != nil {
-		return nil, err
-	}
-	gvk, err := m.mapper.KindForWithContext(ctx, gvr)
-	if err != nil {
-		return nil, err
-	}
-	found, err := m.kind(ctx, gvk)
-	if err != nil {
-		return nil, err
-	}
-	found.GVR = gvr // the kind may have several resources
-	return found, nil
-}
-
-func (m *metaMapper) kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error) {
-	var versions []string
-	if gvk.Version != "" {
-		versions = []string{gvk.Version}
-	}
-	mapping, err := m.mapper.RESTMappingWithContext(ctx, gvk.GroupKind(), versions...)
-	switch {
-	case err != nil:
-		return nil, err
-	case mapping == nil || mapping.Scope == nil:
-		return nil, fmt.Errorf("the RESTMapper has no scope for %s", gvk)
-	}
-	return &discovery.Resource{
-		GVR: mapping.Resource, GVK: mapping.GroupVersionKind, Namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-	}, nil
+	dryRun := valueOf(opts)
+	dryRun.DryRun = []string{metav1.DryRunAll}
+	return &dryRun
 }

@@ -20,14 +20,14 @@ import (
 
 // printed formats a table as kubectl get -o wide does: upper-case headers, columns as wide as their widest cell and
 // three spaces between them. Ages are left out: they change.
-func printed(table *metav1.Table) []string {
+func printed(page *dynamic.Page[dynamic.TableRow]) []string {
 	var lines [][]string
 	var header []string
-	for _, column := range table.ColumnDefinitions {
+	for _, column := range page.Items[0].Columns {
 		header = append(header, strings.ToUpper(column.Name))
 	}
 	lines = append(lines, header)
-	for _, row := range table.Rows {
+	for _, row := range page.Items {
 		var cells []string
 		for _, cell := range row.Cells {
 			text := ""
@@ -103,14 +103,14 @@ func TestTables_EqualKubectl(t *testing.T) {
 
 	for _, name := range []string{"deploy", "cm", "svc", "pods", "gadgets." + namespace + ".example.com"} {
 		want := kubectlGets(t, "-n", namespace, name)
-		table, err := resource(t, client, name).Namespace(namespace).Tables(metav1.IncludeNone).List(t.Context(), nil)
+		table, err := resource(t, client, name).Namespace(namespace).Tables(metav1.IncludeNone).ListPage(t.Context(), nil)
 		require.NoError(t, err)
 		assert.Equal(t, want, printed(table), name)
 	}
 	for _, name := range []string{"crd", "apiservices", "flowschemas", "namespaces", "clusterroles"} {
 		tables := resource(t, client, name).Tables(metav1.IncludeNone)
 		for deadline := time.Now().Add(time.Minute); ; { // other tests' namespaces and definitions come and go
-			table, err := tables.List(t.Context(), nil)
+			table, err := tables.ListPage(t.Context(), nil)
 			require.NoError(t, err)
 			if want, got := kubectlGets(t, name), printed(table); slices.Equal(want, got) || time.Now().After(deadline) {
 				assert.Equal(t, want, got, name)
@@ -167,26 +167,21 @@ func TestTables_CustomResource(t *testing.T) {
 
 	one, err := gadgets.Tables(metav1.IncludeObject).Get(ctx, "full", nil)
 	require.NoError(t, err)
-	require.Len(t, one.Rows, 1)
-	assert.Equal(t, []any{"full", int64(3), 0.5, true, "dark red"}, one.Rows[0].Cells[:5])
-	whole, ok := one.Rows[0].Object.Object.(*unstructured.Object)
-	require.True(t, ok)
-	assert.Equal(t, "Gadget", whole.GetKind())
-	replicas, _, err := unstructured.Get[int64](whole, "spec", "replicas")
+	assert.Equal(t, []any{"full", int64(3), 0.5, true, "dark red"}, one.Cells[:5])
+	assert.Equal(t, "Gadget", one.Object.GetKind())
+	replicas, _, err := unstructured.Get[int64](one.Object, "spec", "replicas")
 	require.NoError(t, err)
 	assert.Equal(t, int64(3), replicas)
 
-	page, err := gadgets.Tables("").List(ctx, &metav1.ListOptions{Limit: 1})
+	page, err := gadgets.Tables("").ListPage(ctx, &metav1.ListOptions{Limit: 1})
 	require.NoError(t, err)
-	require.Len(t, page.Rows, 1)
+	require.Len(t, page.Items, 1)
 	require.NotEmpty(t, page.Continue)
-	partial, ok := page.Rows[0].Object.Object.(*unstructured.Object)
-	require.True(t, ok)
-	hasOnlyMetadata(t, gadgets, partial)
-	rest, err := gadgets.Tables("").List(ctx, &metav1.ListOptions{Continue: page.Continue})
+	hasOnlyMetadata(t, gadgets, page.Items[0].Object)
+	rest, err := gadgets.Tables("").ListPage(ctx, &metav1.ListOptions{Continue: page.Continue})
 	require.NoError(t, err)
-	require.Len(t, rest.Rows, 1)
-	assert.Equal(t, "full", rest.Rows[0].Cells[0])
+	require.Len(t, rest.Items, 1)
+	assert.Equal(t, "full", rest.Items[0].Cells[0])
 	assert.Empty(t, rest.Continue)
 
 	var seen []string
@@ -195,17 +190,15 @@ func TestTables_CustomResource(t *testing.T) {
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	}) {
 		require.NoError(t, err)
-		table := event.Object
-		assert.Len(t, table.ColumnDefinitions, 6)
-		require.Len(t, table.Rows, 1)
+		row := event.Object
+		assert.Len(t, row.Columns, 6)
+		assert.NotEmpty(t, row.ResourceVersion)
 		if event.Type == watch.Bookmark {
-			bookmark, ok := table.Rows[0].Object.Object.(*unstructured.Object)
-			require.True(t, ok)
-			if bookmark.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+			if row.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
 				continue // the server may send bookmarks at any time
 			}
 		}
-		seen = append(seen, fmt.Sprint(event.Type, " ", table.Rows[0].Cells[1]))
+		seen = append(seen, fmt.Sprint(event.Type, " ", row.Cells[1]))
 		switch len(seen) {
 		case 2: // the bookmark after the initial events
 			_, err := gadgets.Patch(ctx, "full", types.MergePatchType, []byte(`{"spec":{"replicas":4}}`), nil)

@@ -30,7 +30,7 @@ func widgetOf(name string, replicas int) *widget {
 	return one
 }
 
-func TestTypedResource_AllVerbs(t *testing.T) {
+func TestHandle_AllVerbs(t *testing.T) {
 	client, namespace := newNamespace(t)
 	untyped := sharedWidgets(t, client, namespace)
 	of := dynamic.As[widget](untyped)
@@ -53,7 +53,7 @@ func TestTypedResource_AllVerbs(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, dynamic.UpsertUpdated, outcome)
 	assert.Equal(t, 3, changed.Spec.Replicas)
-	read, err := of.Resource.Get(ctx, "one", nil)
+	read, err := dynamic.As[unstructured.Object](of).Get(ctx, "one", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "unknown to the type", field(t, read, "spec", "secret"))
 
@@ -96,7 +96,7 @@ func TestTypedResource_AllVerbs(t *testing.T) {
 		assert.Equal(t, "one", meta.Name)
 		assert.Zero(t, meta.Spec)
 	}
-	require.NoError(t, of.ForEach(ctx, nil, nil, func(_ context.Context, in *dynamic.TypedResource[widget], one *widget) error {
+	require.NoError(t, of.ForEach(ctx, nil, nil, func(_ context.Context, in *dynamic.Handle[widget], one *widget) error {
 		assert.Equal(t, both.Spec, one.Spec)
 		deleted, err := in.DeleteCollection(ctx, nil, nil)
 		if assert.NoError(t, err) && assert.Len(t, deleted.Items, 1) {

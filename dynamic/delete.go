@@ -25,15 +25,22 @@ type DeleteResult struct {
 }
 
 // Delete deletes an object. opts may set a grace period, preconditions and the propagation policy:
-// https://kubernetes.io/docs/concepts/architecture/garbage-collection/. To wait until the object is gone, call [Resource.Wait]
+// https://kubernetes.io/docs/concepts/architecture/garbage-collection/. To wait until the object is gone, call [Handle.Wait]
 // with [Deleted].
-func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteOptions) (*DeleteResult, error) {
-	request, err := objectRequest[metav1.DeleteOptions](r, "delete", name, nil)
+func (e *endpoint) Delete(ctx context.Context, name string, opts *metav1.DeleteOptions) (result *DeleteResult, err error) {
+	request, err := e.objectRequest("delete", name, nil)
 	if err != nil {
 		return nil, err
 	}
-	setDeleteOptions(request, r.defaults.deleteOptions(opts))
-	return doAndDecode(ctx, r, request, r.limits(), r.decodeDeleteResult)
+	setDeleteOptions(request, e.defaults.deleteOptions(opts))
+	err = e.doAndDecode(ctx, request, func(body []byte) error {
+		result, err = e.decodeDeleteResult(body)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 // setDeleteOptions sets opts as the body of a request. nil means no body.
@@ -47,18 +54,21 @@ func setDeleteOptions(request *transport.Request, opts *metav1.DeleteOptions) {
 	setBody(request, jsonType, body)
 }
 
-func (r *Resource) decodeDeleteResult(limits unstructured.Limits, body []byte) (*DeleteResult, error) {
-	obj, err := r.objectDecoder().object(limits, body)
+func (e *endpoint) decodeDeleteResult(body []byte) (*DeleteResult, error) {
+	item, err := wholeObjects{}.decodeItem(e, body)
+	obj := item.object
 	switch {
 	case err == nil && isStatus(obj):
 		status, err := successStatus(obj)
 		return &DeleteResult{Status: status}, err
-	case err != nil && len(body) < maxKindless && isKindless(body):
+	case err == nil:
+		return &DeleteResult{Object: e.represent(obj)}, nil
+	case len(body) < maxKindless && isKindless(body):
 		return &DeleteResult{Status: &metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
 		}}, nil
 	default:
-		return &DeleteResult{Object: obj}, err
+		return nil, err
 	}
 }
 
@@ -91,42 +101,48 @@ func isKindless(body []byte) bool {
 }
 
 // DeleteCollection deletes all objects selected by list, in a single namespace or of a cluster-scoped resource. nil selects all
-// objects. It returns the objects in their state at the deletion: as with [Resource.Delete], finalizers and a grace period may
+// objects. It returns the objects in their state at the deletion: as with [Handle.Delete], finalizers and a grace period may
 // keep them. The page is empty if the server returns a Status or an empty body. If list has a Limit, pass the page's Continue
 // to delete the next objects. After an error some objects may be deleted. opts apply to each object, as in Delete.
-func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) (*Page[unstructured.Object], error) {
-	return deleteCollectionAs(ctx, r, opts, list, r.objectDecoder())
+func (h *Handle[T]) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) (*Page[T], error) {
+	return h.readPage(deleteCollection, func(handle func(item) error) (metav1.TypeMeta, metav1.ListMeta, error) {
+		return h.deleteCollection(ctx, h.codec.form(), opts, list, handle)
+	})
 }
 
-func deleteCollectionAs[T any](ctx context.Context, r *Resource, opts *metav1.DeleteOptions, list *metav1.ListOptions, decoder decoder[T]) (*Page[T], error) {
-	const verb = "deletecollection"
-	if r.isNamespaced() && r.scope == allNamespaces {
-		return nil, r.invalid(verb, "", "the API deletes the collection of one namespace only (call it once for each, chosen with Namespace)")
+const deleteCollection = "deletecollection"
+
+// deleteCollection calls handle for each object of the response.
+func (e *endpoint) deleteCollection(
+	ctx context.Context, form form, opts *metav1.DeleteOptions, list *metav1.ListOptions, handle func(item) error,
+) (typeMeta metav1.TypeMeta, meta metav1.ListMeta, err error) {
+	if e.isNamespaced() && e.scope == allNamespaces {
+		err := e.invalid(deleteCollection, "", "the API deletes the collection of one namespace only (call it once for each, chosen with Namespace)")
+		return typeMeta, meta, err
 	}
-	request, err := r.collectionRequest(verb, list)
+	request, err := e.collectionRequest(deleteCollection, list)
 	if err != nil {
-		return nil, err
+		return typeMeta, meta, err
 	}
-	setDeleteOptions(request, r.defaults.deleteOptions(opts))
-	response, err := r.do(ctx, request, true)
+	setDeleteOptions(request, e.defaults.deleteOptions(opts))
+	response, err := e.do(ctx, request, true)
 	if err != nil {
-		return nil, err
+		return typeMeta, meta, err
 	}
 	defer response.Body.Close()
 	body := bufio.NewReaderSize(response.Body, maxKindless)
 	switch head, err := body.Peek(maxKindless); {
 	case err == nil: // longer than maxKindless
 	case err != io.EOF: // a wrapped EOF is a broken connection, not the end
-		return nil, r.decodeError(verb, fmt.Errorf("read the response: %w", err))
+		return typeMeta, meta, e.decodeError(deleteCollection, fmt.Errorf("read the response: %w", err))
 	case isKindless(head):
-		return &Page[T]{}, nil
+		return typeMeta, meta, nil
 	}
-	page, err := decodePage(r, verb, body, decoder)
+	typeMeta, meta, err = e.decodePage(deleteCollection, form, body, handle)
 	if other, ok := errors.AsType[*unstructured.NotListError](err); ok && isStatus(other.Object) {
-		if _, err := successStatus(other.Object); err != nil {
-			return nil, r.decodeError(verb, err)
+		if _, err = successStatus(other.Object); err != nil {
+			err = e.decodeError(deleteCollection, err)
 		}
-		return &Page[T]{}, nil
 	}
-	return page, err
+	return typeMeta, meta, err
 }

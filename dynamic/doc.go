@@ -23,22 +23,22 @@
 // # Which call
 //
 //   - A handle: [Client.Resource] by name, [Client.ForKind], [Client.ForObject], [Client.ForPath]; without a lookup
-//     [Client.ForGVR], [Client.ForMapping]; then [Resource.Namespace], [Resource.AllNamespaces], [Resource.Named],
-//     [Resource.Subresource].
+//     [Client.ForGVR], [Client.ForMapping]; then [Handle.Namespace], [Handle.AllNamespaces], [Handle.Named],
+//     [Handle.Subresource].
 //   - Many handles: [Client.PreferredResources] for all resources, filtered; [Client.WaitForResources] and
 //     [Client.WaitForKinds] for resources not served yet.
 //   - A changed client of the same server: [Client.WithDefaults], [Client.Impersonate], [Client.WithRESTMapper].
-//   - Single objects: [Resource.Get], [Resource.Create], [Resource.Update], [Resource.Patch], [Resource.Apply] (server-side),
-//     [Resource.Delete]; [Resource.Upsert] reads, changes and writes, and retries conflicts; [RetryOnConflict] does so for
+//   - Single objects: [Handle.Get], [Handle.Create], [Handle.Update], [Handle.Patch], [Handle.Apply] (server-side),
+//     [Handle.Delete]; [Handle.Upsert] reads, changes and writes, and retries conflicts; [RetryOnConflict] does so for
 //     any change.
-//   - Many objects: [Resource.List] page by page, [Resource.ListPage] for a single page, [Resource.DeleteCollection];
-//     [Resource.ForEach] processes all selected objects, several at a time.
-//   - Changes: [Resource.Follow] is a reflector and recovers from every interruption; [Resource.Watch] is a single watch, and
-//     [Resource.OpenWatch] reports when the server accepts it; [Resource.Wait] waits until a condition holds, such as [Ready] for
+//   - Many objects: [Handle.List] page by page, [Handle.ListPage] for a single page, [Handle.DeleteCollection];
+//     [Handle.ForEach] processes all selected objects, several at a time.
+//   - Changes: [Handle.Follow] is a reflector and recovers from every interruption; [Handle.Watch] is a single watch, and
+//     [Handle.OpenWatch] reports when the server accepts it; [Handle.Wait] waits until a condition holds, such as [Ready] for
 //     a rollout. Package cache keeps objects in memory.
-//   - Subresources by name: [Resource.Scale], [Resource.Evict], [Resource.CreateToken]. Exec, logs and port-forward are in
+//   - Subresources by name: [Handle.Scale], [Handle.Evict], [Handle.CreateToken]. Exec, logs and port-forward are in
 //     package stream.
-//   - Other forms of objects: [As] for Go types, [Resource.Metadata] for metadata only, [Resource.Tables] for the output of
+//   - Other forms of objects: [As] for Go types, [Handle.Metadata] for metadata only, [Handle.Tables] for the output of
 //     kubectl get.
 //
 // # Conventions

@@ -128,14 +128,14 @@ func (e *pathNotFoundError) Error() string {
 const pathNotFound = "404 page not found"
 
 // pathNotFoundError returns a pathNotFoundError if the response has the body pathNotFound. Otherwise it returns err.
-func (r *Resource) pathNotFoundError(request *transport.Request, err error) error {
+func (e *endpoint) pathNotFoundError(request *transport.Request, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) || !slices.ContainsFunc(causes(status, metav1.CauseTypeUnexpectedServerResponse), func(cause metav1.StatusCause) bool {
 		return strings.TrimSpace(cause.Message) == pathNotFound
 	}) {
 		return err
 	}
-	return &pathNotFoundError{r.conn.Server(), r.String() + " in version " + r.mapping.GVR.Version, explained{request.Method + " " + request.Path, status}}
+	return &pathNotFoundError{e.conn.Server(), e.String() + " in version " + e.mapping.GVR.Version, explained{request.Method + " " + request.Path, status}}
 }
 
 // detailedError converts err to the matching error of this package, or returns err.

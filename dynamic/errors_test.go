@@ -183,7 +183,7 @@ func TestErrors_SanitizeText(t *testing.T) {
 			}},
 		"not a list": {200, `{"kind":"` + long + `","apiVersion":"` + nasty + `"}`, func(pods *dynamic.Resource) error { return drain(pods.List(t.Context(), nil)) }},
 		"not a table": {200, `{"kind":"` + long + `","apiVersion":"` + nasty + `"}`, func(pods *dynamic.Resource) error {
-			_, err := pods.Tables("").List(t.Context(), nil)
+			_, err := pods.Tables("").ListPage(t.Context(), nil)
 			return err
 		}},
 		"without kind":       {200, `{"apiVersion":"` + nasty + `","metadata":{"name":"` + long + `"}}`, get},

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ExampleResource_ForEach labels all pods of an application, four at a time. Any other verb goes into the function as well.
-func ExampleResource_ForEach() {
+// ExampleHandle_ForEach labels all pods of an application, four at a time. Any other verb goes into the function as well.
+func ExampleHandle_ForEach() {
 	pods, closeAll := shop()
 	defer closeAll()
 

@@ -82,7 +82,7 @@ func ExampleClient_WithRESTMapper() {
 	// Output: pods Pod
 }
 
-func ExampleResource_Named() {
+func ExampleHandle_Named() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -101,7 +101,7 @@ func ExampleResource_Named() {
 	// true
 }
 
-func ExampleResource_OpenWatch() {
+func ExampleHandle_OpenWatch() {
 	pods, closeAll := shop()
 	defer closeAll()
 

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func ExampleResource_Metadata() {
+func ExampleHandle_Metadata() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -26,28 +26,11 @@ func ExampleResource_Metadata() {
 	// Output: web Pod false <nil>
 }
 
-func ExampleResource_Tables() {
+func ExampleHandle_Tables() {
 	pods, closeAll := shop()
 	defer closeAll()
 
-	table, err := pods.Tables(metav1.IncludeNone).List(context.Background(), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, column := range table.ColumnDefinitions {
-		fmt.Print(column.Name, " ")
-	}
-	for _, row := range table.Rows {
-		fmt.Print("/ ", row.Cells[0], " ", row.Cells[1], " ")
-	}
-	// Output: Name Restarts / db 0 / web 2
-}
-
-func ExampleTables_Rows() {
-	pods, closeAll := shop()
-	defer closeAll()
-
-	for row, err := range pods.Tables(metav1.IncludeObject).Rows(context.Background(), nil) {
+	for row, err := range pods.Tables(metav1.IncludeObject).List(context.Background(), nil) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -65,7 +48,7 @@ func ExampleAs_lazy() {
 
 	lazyPods := dynamic.As[unstructured.Lazy](pods)
 	web := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
-	if _, err := lazyPods.Resource.Create(ctx, web, nil); err != nil { // writes an Object
+	if _, err := pods.Create(ctx, web, nil); err != nil { // writes an Object
 		log.Fatal(err)
 	}
 	stored, err := lazyPods.Get(ctx, "web", nil) // reads a Lazy
@@ -107,7 +90,7 @@ items:
 	// pods web
 }
 
-func ExampleResource_Upsert() {
+func ExampleHandle_Upsert() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -140,7 +123,7 @@ func ExampleRetryOnConflict() {
 	// Output: <nil>
 }
 
-func ExampleResource_Wait() {
+func ExampleHandle_Wait() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -189,7 +172,7 @@ func ExampleAs() {
 	// Pod cache
 }
 
-func ExampleResource_OnWrite() {
+func ExampleHandle_OnWrite() {
 	pods, closeAll := shop()
 	defer closeAll()
 	observed := pods.OnWrite(func(context.Context, string, string) func(dynamic.Write) {

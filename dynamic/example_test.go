@@ -71,7 +71,7 @@ func shopClient() (client *dynamic.Client, closeAll func()) {
 	return client, func() { client.Close(); server.Close() }
 }
 
-func ExampleResource_Get() {
+func ExampleHandle_Get() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -89,7 +89,7 @@ func ExampleResource_Get() {
 	// get pods "../nodes": the name may not contain '/'
 }
 
-func ExampleResource_List() {
+func ExampleHandle_List() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -104,7 +104,7 @@ func ExampleResource_List() {
 	// Pod web
 }
 
-func ExampleResource_Paging() {
+func ExampleHandle_Paging() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -124,7 +124,7 @@ func ExampleResource_Paging() {
 	// page at resource version 9
 }
 
-func ExampleResource_DeleteCollection() {
+func ExampleHandle_DeleteCollection() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -144,7 +144,7 @@ func ExampleResource_DeleteCollection() {
 	// deletecollection pods: the label selector "tier=front," cannot be parsed: found '', expected: identifier after ','
 }
 
-func ExampleResource_Watch() {
+func ExampleHandle_Watch() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -159,7 +159,7 @@ func ExampleResource_Watch() {
 	// DELETED web
 }
 
-func ExampleResource_Create() {
+func ExampleHandle_Create() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -174,7 +174,7 @@ func ExampleResource_Create() {
 	// Output: /v1, Kind=Pod cache
 }
 
-func ExampleResource_Patch() {
+func ExampleHandle_Patch() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -186,7 +186,7 @@ func ExampleResource_Patch() {
 	// Output: 8 true <nil>
 }
 
-func ExampleResource_Apply() {
+func ExampleHandle_Apply() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -201,7 +201,7 @@ func ExampleResource_Apply() {
 	// Output: 8 true <nil>
 }
 
-func ExampleResource_Delete() {
+func ExampleHandle_Delete() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -213,7 +213,7 @@ func ExampleResource_Delete() {
 	// Output: true Success
 }
 
-func ExampleResource_Subresource() {
+func ExampleHandle_Subresource() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -222,7 +222,7 @@ func ExampleResource_Subresource() {
 	// Output: get pods/scale "web": the server serves no such subresource (there are: status, eviction)
 }
 
-func ExampleResource_Evict() {
+func ExampleHandle_Evict() {
 	pods, closeAll := shop()
 	defer closeAll()
 
@@ -236,7 +236,7 @@ func ExampleResource_Evict() {
 	// Output: The disruption budget web needs 2 healthy pods and has 2 currently
 }
 
-func ExampleResource_CreateToken() {
+func ExampleHandle_CreateToken() {
 	client, closeAll := shopClient()
 	defer closeAll()
 
@@ -252,7 +252,7 @@ func ExampleResource_CreateToken() {
 	// Output: token that expires at 2026-01-02T03:04:05Z 6
 }
 
-func ExampleResource_Scale() {
+func ExampleHandle_Scale() {
 	client, closeAll := shopClient()
 	defer closeAll()
 
@@ -275,7 +275,7 @@ func ExampleResource_Scale() {
 }
 
 // The response of a proxy is no object: request the subresource's path.
-func ExampleResource_Path_proxy() {
+func ExampleHandle_Path_proxy() {
 	pods, closeAll := shop()
 	defer closeAll()
 

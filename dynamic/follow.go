@@ -2,13 +2,11 @@ package dynamic
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 	"unique"
 
-	"github.com/anykind/anykind/internal/jsonread"
-	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -26,7 +24,7 @@ const (
 	NotServed watch.EventType = "NOTSERVED"
 )
 
-// Change is one change that [Resource.Follow] emits.
+// Change is one change that [Handle.Follow] emits.
 type Change[T any] struct {
 	Type watch.EventType
 	// Object is the current object, or its final state (Deleted); nil with Started, Synced and NotServed.
@@ -36,14 +34,14 @@ type Change[T any] struct {
 	FinalStateUnknown bool
 }
 
-// FollowOptions configure [Resource.Follow]. The zero value selects all objects of the handle's namespace or namespaces.
+// FollowOptions configure [Handle.Follow]. The zero value selects all objects of the handle's namespace or namespaces.
 type FollowOptions struct {
 	// LabelSelector and FieldSelector select objects, as in ListOptions. An object that no longer matches is Deleted.
 	LabelSelector, FieldSelector string
 	// Intern lets objects share equal parts, such as labels, containers or managed fields, with each other and with their
 	// own previous versions, which saves most of the memory and time. Objects are then read-only; change a DeepCopy. A write
 	// to one object changes every other object that has the part, and later versions, which reuse it. Intern has no effect on
-	// typed handles.
+	// other types than unstructured.Object.
 	Intern bool
 	// KnownObjects has the objects that the caller keeps, such as those of an earlier Follow: they count as emitted, so that
 	// the initial list emits only the differences to them. It must reflect each change before the loop's body ends, and Follow
@@ -56,7 +54,7 @@ type FollowOptions struct {
 	OnInterruption func(Interruption)
 }
 
-// Interruption describes why a stream of [Resource.Follow] ended and how Follow recovers.
+// Interruption describes why a stream of [Handle.Follow] ended and how Follow recovers.
 type Interruption struct {
 	// Err is why the stream ended; nil if the server closed it, as it does after some minutes.
 	Err error
@@ -95,61 +93,112 @@ type Interruption struct {
 // out of the loop closes the connection. The loop's body may take its time, but the server closes a stream that is not
 // read for minutes, which costs a relist. Memory: the name, UID and resourceVersion of each object, unless the caller has
 // KnownObjects.
-func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[unstructured.Object], error] {
-	return func(yield func(Change[unstructured.Object], error) bool) {
-		var interner *jsonread.Interner
-		if valueOf(opts).Intern {
-			interner = jsonread.NewInterner() // for all streams of this run: a change reuses the previous version
-		}
-		newDecoder := func() decoder[unstructured.Object] { return &objectDecoder{r, interner} }
-		follow(ctx, r, opts, newDecoder, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
-			unstructuredObj, _ := obj.(*unstructured.Object)
-			return yield(Change[unstructured.Object]{eventType, unstructuredObj, finalStateUnknown}, err)
-		})
-	}
-}
-
-// Follow is as [Resource.Follow]. An object that does not fit T ends it.
-func (t *TypedResource[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
+func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
-		newDecoder := func() decoder[unstructured.Lazy] {
-			return convertingDecoder[unstructured.Lazy](func(obj *unstructured.Lazy) (*unstructured.Lazy, error) { return obj, nil })
-		}
-		follow(ctx, t.Resource, opts, newDecoder, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
+		f := newReflector(&h.endpoint, h.codec.form(), opts)
+		f.yield = func(eventType watch.EventType, obj item, finalStateUnknown bool) bool {
 			change := Change[T]{Type: eventType, FinalStateUnknown: finalStateUnknown}
-			lazy, _ := obj.(*unstructured.Lazy)
-			if identity, isInferred := obj.(*unstructured.Object); isInferred {
-				lazy, err = unstructured.As[unstructured.Lazy](identity)
-			}
-			if err == nil && lazy != nil {
-				change.Object, err = t.convert(lazy)
+			var err error
+			if obj != (item{}) {
+				change.Object, err = h.codec.decode(&h.endpoint, obj)
 			}
 			return yield(change, err) && err == nil
-		})
+		}
+		if err := f.run(ctx); !errors.Is(err, errStopped) {
+			yield(Change[T]{}, err)
+		}
 	}
 }
 
-// object is the metadata of objects that a reflector reads: of *unstructured.Object and *unstructured.Lazy.
-type object interface {
-	GetNamespace() string
-	GetName() string
-	GetUID() types.UID
-	GetResourceVersion() string
-	GetAnnotations() map[string]string
+// KnownObjects is the caller's store of objects for [Handle.Follow]; see FollowOptions. Follow calls its methods from its own
+// goroutine, between changes.
+type KnownObjects interface {
+	// Version returns the UID and resourceVersion of the stored object, as received. Either is "" if it was not stored: a
+	// received object is then MODIFIED. namespace is "" for a cluster-scoped object.
+	Version(namespace, name string) (uid types.UID, resourceVersion string, found bool)
+	// Keys returns the namespaces and names of all stored objects, in any order.
+	Keys() iter.Seq2[string, string]
 }
 
-// objectEvent is a watch event, or an item of a list as an ADDED event, with the metadata that a reflector needs.
-type objectEvent struct {
-	objectKey
-	objectVersion
-	eventType         watch.EventType
-	initialEventsDone bool // a bookmark after the last object of a watch that begins with all objects
-	object            object
+// objectKey identifies an object. The namespace is interned, because many objects share it.
+type objectKey struct {
+	namespace unique.Handle[string]
+	name      string
 }
 
-func newObjectEvent(eventType watch.EventType, obj object) objectEvent {
-	return objectEvent{
-		objectKey{unique.Make(obj.GetNamespace()), obj.GetName()}, objectVersion{obj.GetUID(), obj.GetResourceVersion()}, eventType,
-		eventType == watch.Bookmark && obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true", obj,
+// objectVersion identifies a version of an object.
+type objectVersion struct {
+	uid             types.UID
+	resourceVersion string
+}
+
+// objectVersions maps emitted objects to their versions. Its strings are shared with the objects.
+type objectVersions map[objectKey]objectVersion
+
+func (v objectVersions) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
+	version, found := v[objectKey{unique.Make(namespace), name}]
+	return version.uid, version.resourceVersion, found
+}
+
+func (v objectVersions) Keys() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for key := range v {
+			if !yield(key.namespace.Value(), key.name) {
+				return
+			}
+		}
 	}
+}
+
+// knownVersion returns the last emitted version of an object.
+func (f *reflector) knownVersion(key objectKey) (version objectVersion, found bool) {
+	if f.emitted != nil {
+		version, found = f.emitted[key]
+		return version, found
+	}
+	version.uid, version.resourceVersion, found = f.known.Version(key.namespace.Value(), key.name)
+	return version, found
+}
+
+// setKnown records an object's version, unless the caller keeps the objects.
+func (f *reflector) setKnown(key objectKey, version objectVersion) {
+	if f.emitted != nil {
+		f.emitted[key] = version
+	}
+}
+
+func (f *reflector) removeKnown(key objectKey) {
+	delete(f.emitted, key)
+	delete(f.missing, key)
+}
+
+func (f *reflector) hasKnown() bool {
+	for range f.known.Keys() {
+		return true
+	}
+	return false
+}
+
+// beginRelist marks all known objects as missing. Received objects are removed from missing.
+func (f *reflector) beginRelist() {
+	f.missing = map[objectKey]struct{}{}
+	for namespace, name := range f.known.Keys() {
+		f.missing[objectKey{unique.Make(namespace), name}] = struct{}{}
+	}
+}
+
+// deleteMissing emits a deletion for each object not received in the current relist.
+func (f *reflector) deleteMissing() error {
+	for key := range f.missing {
+		version, found := f.knownVersion(key)
+		f.removeKnown(key)
+		if !found {
+			continue
+		}
+		if err := f.emitInferredDelete(key, version); err != nil {
+			return err
+		}
+	}
+	f.missing = nil
+	return nil
 }

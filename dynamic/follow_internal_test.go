@@ -14,22 +14,22 @@ import (
 
 // TestReflector_SharesStringsOfEmittedObjects has an object that a relist returns unchanged, which is dropped, and then changed.
 func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
-	var emitted []object
+	var emitted []*unstructured.Object
 	versions := objectVersions{}
-	f := &reflector{state: stateSynced, known: versions, emitted: versions, yield: func(_ watch.EventType, obj object, _ bool, _ error) bool {
-		emitted = append(emitted, obj)
+	f := &reflector{state: stateSynced, known: versions, emitted: versions, yield: func(_ watch.EventType, obj item, _ bool) bool {
+		emitted = append(emitted, obj.object)
 		return true
 	}}
-	received := func(version string) object {
+	received := func(version string) *unstructured.Object {
 		obj := &unstructured.Object{Object: map[string]any{}}
 		obj.SetNamespace(strings.Clone("shop"))
 		obj.SetName(strings.Clone("web"))
 		obj.SetUID(types.UID(strings.Clone("9fa2138a")))
 		obj.SetResourceVersion(strings.Clone(version))
-		require.NoError(t, f.handleEvent(newObjectEvent(watch.Added, obj)))
+		require.NoError(t, f.handleEvent(newObjectEvent(watch.Added, item{object: obj})))
 		return obj
 	}
-	assertShares := func(obj object) {
+	assertShares := func(obj *unstructured.Object) {
 		t.Helper()
 		require.Len(t, versions, 1)
 		for key, version := range versions {
@@ -49,5 +49,5 @@ func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 	assertShares(first)
 	third := received("2")
 	assertShares(third)
-	assert.Equal(t, []object{first, third}, emitted)
+	assert.Equal(t, []*unstructured.Object{first, third}, emitted)
 }

@@ -31,7 +31,7 @@ func (f *reflector) handleNotServed() error {
 	if f.state != stateNotServed { // 404 may return after another error
 		f.version = ""
 		f.state = stateNotServed
-		if err := f.emit(NotServed, nil, false); err != nil {
+		if err := f.emit(NotServed, item{}, false); err != nil {
 			return err
 		}
 	}
@@ -48,9 +48,9 @@ func (f *reflector) handleNotServed() error {
 
 func (f *reflector) notServedError(err error) error {
 	if f.unserved.keepReason != "" {
-		return fmt.Errorf("follow %s: not served, its objects are kept: %w (%s)", f.resource, err, f.unserved.keepReason)
+		return fmt.Errorf("follow %s: not served, its objects are kept: %w (%s)", f.endpoint, err, f.unserved.keepReason)
 	}
-	return fmt.Errorf("follow %s: not served: %w", f.resource, err)
+	return fmt.Errorf("follow %s: not served: %w", f.endpoint, err)
 }
 
 // unservedPeriod is a period of only 404 responses. The zero value means no period.
@@ -62,18 +62,18 @@ type unservedPeriod struct {
 	stopWatching   func()
 }
 
-func (u *unservedPeriod) begin(ctx context.Context, r *Resource) {
+func (u *unservedPeriod) begin(ctx context.Context, e *endpoint) {
 	if !u.since.IsZero() {
 		return
 	}
 	u.since = time.Now()
 	ctx, cancel := context.WithCancel(ctx)
-	changes := r.discovery.Changes(ctx)
+	changes := e.discovery.Changes(ctx)
 	served := make(chan struct{}, 1)
 	var done sync.WaitGroup
 	done.Go(func() {
 		for change := range changes {
-			if change.New != nil && change.New.GVR == r.mapping.GVR {
+			if change.New != nil && change.New.GVR == e.mapping.GVR {
 				select {
 				case served <- struct{}{}:
 				default:
@@ -127,16 +127,17 @@ type definition struct {
 }
 
 // newDefinition returns the definition of a resource. Its requests end with ctx.
-func newDefinition(ctx context.Context, r *Resource) *definition {
+func newDefinition(ctx context.Context, e *endpoint) *definition {
 	d := &definition{ctx: ctx, cancelLookup: func() {}}
-	gvr := r.mapping.GVR
+	gvr := e.mapping.GVR
 	if !strings.Contains(gvr.Group, ".") { // custom resources have a group with a dot
 		return d
 	}
 	group := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
-	definitions := (&Resource{conn: r.conn, mapping: &discovery.Resource{
+	of := endpoint{conn: e.conn, mapping: &discovery.Resource{
 		GVR: group.WithResource("customresourcedefinitions"), GVK: group.WithKind("CustomResourceDefinition"), Verbs: []string{"get"},
-	}}).Metadata()
+	}}
+	definitions := of.objects().Metadata()
 	d.read = func(ctx context.Context) (types.UID, error) {
 		ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 		defer cancel()

@@ -65,11 +65,11 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
-		f.unserved.begin(ctx, f.resource)
+		f.unserved.begin(ctx, f.endpoint)
 	} else {
 		f.unserved.end()
 	}
-	isTerminal := f.isTerminal(err)
+	isTerminal := f.recordError(err)
 	isNotServed := f.unserved.exceedsGrace()
 	if isNotServed && !isTerminal {
 		if stopped := f.handleNotServed(); stopped != nil {
@@ -82,7 +82,7 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 	if isTerminal {
 		return err
 	}
-	if retry.IsExpired(err) || f.decodeFailures.isExceeded(f.version, err) {
+	if retry.IsExpired(err) || f.decodeFailures.record(f.version, err) {
 		f.version = ""
 	}
 	if err != nil {
@@ -91,9 +91,9 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 	return f.backOff(ctx, Interruption{Err: err, Relist: f.version == "", NotServed: isNotServed}, lasted)
 }
 
-// isTerminal reports whether err ends Follow. After the first Synced no response is terminal, because permissions, credentials
+// recordError records denials. It reports whether err ends Follow. After the first Synced no response is terminal, because permissions, credentials
 // and resources may return.
-func (f *reflector) isTerminal(err error) bool {
+func (f *reflector) recordError(err error) (isTerminal bool) {
 	denied := f.denials.Transient(err)
 	switch {
 	case f.hasSynced() || denied:
@@ -135,9 +135,9 @@ func (f *reflector) backOff(ctx context.Context, i Interruption, lasted time.Dur
 // contextError returns the error after the end of ctx. Before the first Synced it includes the last error.
 func (f *reflector) contextError(ctx context.Context) error {
 	if f.hasSynced() || f.lastErr == nil {
-		return fmt.Errorf("follow %s: %w", f.resource, retry.ContextError(ctx))
+		return fmt.Errorf("follow %s: %w", f.endpoint, retry.ContextError(ctx))
 	}
-	return fmt.Errorf("follow %s: not synced: %w; the last error: %w", f.resource, retry.ContextError(ctx), f.lastErr)
+	return fmt.Errorf("follow %s: not synced: %w; the last error: %w", f.endpoint, retry.ContextError(ctx), f.lastErr)
 }
 
 // decodeFailures counts the streams from the same resourceVersion with invalid content.
@@ -146,9 +146,8 @@ type decodeFailures struct {
 	count   int
 }
 
-// isExceeded counts a stream from version that ended with err. It reports whether the next stream from version would likely
-// fail, too.
-func (d *decodeFailures) isExceeded(version string, err error) bool {
+// record counts a stream from version that ended with err. It reports whether the next stream from version would likely fail, too.
+func (d *decodeFailures) record(version string, err error) (isExceeded bool) {
 	var invalid *invalidEventError
 	if version == "" || !errors.As(err, &invalid) {
 		return false
@@ -213,7 +212,7 @@ var (
 // is stopped while the caller handles an object, so that the caller may be slow.
 type idleTimeout struct {
 	*time.Timer
-	resource  *Resource
+	endpoint  *endpoint
 	ctx       context.Context
 	cancelCtx context.CancelCauseFunc
 	err       error // returned by explain
@@ -222,10 +221,10 @@ type idleTimeout struct {
 	initialEventsEnd time.Time
 }
 
-func (r *Resource) withIdleTimeout(ctx context.Context) (context.Context, *idleTimeout) {
+func (e *endpoint) withIdleTimeout(ctx context.Context) (context.Context, *idleTimeout) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(maxIdleTime, func() { cancel(errIdle) })
-	return ctx, &idleTimeout{Timer: timer, resource: r, ctx: ctx, cancelCtx: cancel, err: errIdle}
+	return ctx, &idleTimeout{Timer: timer, endpoint: e, ctx: ctx, cancelCtx: cancel, err: errIdle}
 }
 
 func (t *idleTimeout) cancel() {
@@ -250,7 +249,7 @@ func (t *idleTimeout) awaitInitialEvent(received watch.EventType) {
 // explain returns the idle timeout's error if the timeout caused err. Otherwise it returns err.
 func (t *idleTimeout) explain(err error) error {
 	if errors.Is(context.Cause(t.ctx), errIdle) {
-		return fmt.Errorf("follow %s: GET %s: %w", t.resource, t.resource.conn.Server(), t.err)
+		return fmt.Errorf("follow %s: GET %s: %w", t.endpoint, t.endpoint.conn.Server(), t.err)
 	}
 	return err
 }

@@ -3,16 +3,16 @@ package dynamic
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
+	"unique"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-// errStopped is returned after the caller has left the loop over the changes.
-var errStopped = errors.New("stopped")
 
 // reflector runs a Follow: it lists and watches, handles the error (follow_recover.go), waits and repeats. It compares received
 // objects with their emitted versions and emits the difference.
@@ -21,9 +21,13 @@ var errStopped = errors.New("stopped")
 // drops repeated events by the object's version. During an initial list or relist there is no resourceVersion, and an error
 // restarts the list. Only a complete list infers deletions.
 type reflector struct {
-	resource *Resource
+	endpoint *endpoint
+	form     form
 	opts     FollowOptions
-	yield    yieldFunc
+	interner *jsonread.Interner // for all streams: a change reuses the previous version; nil for none
+	// yield converts and emits a change. obj is a whole object in any form if only its identity is known. yield returns false if
+	// the caller has left the loop.
+	yield func(eventType watch.EventType, obj item, finalStateUnknown bool) bool
 
 	state   reflectorState
 	version string // resourceVersion to resume from; "" requires a relist
@@ -41,10 +45,6 @@ type reflector struct {
 	definition     *definition
 }
 
-// yieldFunc converts and emits a change, or the terminal error of Follow. obj is an *unstructured.Object if only its identity
-// is known. yieldFunc returns false if the caller has left the loop.
-type yieldFunc func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool
-
 type reflectorState int
 
 const (
@@ -57,34 +57,25 @@ const (
 
 func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
-// objectReflector is a reflector for objects of type T.
-type objectReflector[T any, P objectPointer[T]] struct {
-	reflector
-	newDecoder func() decoder[T]
-}
-
-// objectPointer is *unstructured.Object or *unstructured.Lazy.
-type objectPointer[T any] interface {
-	*T
-	object
-}
-
-func follow[T any, P objectPointer[T]](ctx context.Context, r *Resource, opts *FollowOptions, newDecoder func() decoder[T], yield yieldFunc) {
-	f := &objectReflector[T, P]{newDecoder: newDecoder}
-	f.reflector = reflector{resource: r, opts: valueOf(opts), yield: yield, denials: retry.Denials{Grace: firstDenialGrace}}
+func newReflector(e *endpoint, form form, opts *FollowOptions) *reflector {
+	f := &reflector{endpoint: e, form: form, opts: valueOf(opts), denials: retry.Denials{Grace: firstDenialGrace}}
+	if f.opts.Intern {
+		f.interner = jsonread.NewInterner()
+	}
 	if f.known = f.opts.KnownObjects; f.known == nil {
 		f.emitted = objectVersions{}
 		f.known = f.emitted
 	}
-	if err := f.run(ctx); !errors.Is(err, errStopped) {
-		yield("", nil, false, err)
-	}
+	return f
 }
 
 // run lists and watches until a terminal error occurs or the caller stops.
-func (f *objectReflector[T, P]) run(ctx context.Context) error {
+func (f *reflector) run(ctx context.Context) error {
+	if err := f.endpoint.rejectTables("watch", ""); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
-	f.definition = newDefinition(ctx, f.resource)
+	f.definition = newDefinition(ctx, f.endpoint)
 	defer f.definition.lookups.Wait()
 	defer f.unserved.end()
 	defer cancel()
@@ -102,7 +93,7 @@ func (f *objectReflector[T, P]) run(ctx context.Context) error {
 
 // listAndWatch watches until an error occurs or the server closes the stream; the latter returns nil. Without a resourceVersion
 // the watch begins with all objects or follows a list.
-func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
+func (f *reflector) listAndWatch(ctx context.Context) error {
 	isRelist := f.version == ""
 	isWatchList := isRelist && f.watchList.isUsable()
 	if isRelist {
@@ -117,7 +108,7 @@ func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
 	seconds := 300 + int64(retry.Random(ctx, 299*time.Second)/time.Second)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+time.Minute)
 	defer cancel()
-	ctx, idle := f.resource.withIdleTimeout(ctx)
+	ctx, idle := f.endpoint.withIdleTimeout(ctx)
 	defer idle.cancel()
 	opts := f.listOptions()
 	opts.ResourceVersion = f.version
@@ -138,20 +129,26 @@ func (f *reflector) listOptions() *metav1.ListOptions {
 	return &metav1.ListOptions{LabelSelector: f.opts.LabelSelector, FieldSelector: f.opts.FieldSelector}
 }
 
-func (f *objectReflector[T, P]) list(ctx context.Context) error {
+func (f *reflector) list(ctx context.Context) error {
 	var version string
-	ctx, idle := f.resource.withIdleTimeout(ctx)
+	ctx, idle := f.endpoint.withIdleTimeout(ctx)
 	defer idle.cancel()
-	paging := &PagingOptions{OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion }}
-	for obj, err := range listAs(ctx, f.resource.Paging(paging), f.listOptions(), f.newDecoder()) { //nolint:contextcheck // the lookup ends with the reflector's ctx
+	e := *f.endpoint
+	e.paging = PagingOptions{OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion }}
+	err := e.list(ctx, f.form, f.interner, f.listOptions(), func(obj item) error { //nolint:contextcheck // the lookup ends with the reflector's ctx
 		idle.Stop()
-		if err != nil {
-			return idle.explain(err)
-		}
-		if err := f.handleEvent(newObjectEvent(watch.Added, P(obj))); err != nil {
+		if err := f.handleEvent(newObjectEvent(watch.Added, obj)); err != nil {
 			return err
 		}
 		idle.Reset(maxIdleTime)
+		return nil
+	})
+	idle.Stop()
+	switch {
+	case errors.Is(err, errStopped):
+		return err
+	case err != nil:
+		return idle.explain(err)
 	}
 	if err := f.start(); err != nil {
 		return err
@@ -160,33 +157,55 @@ func (f *objectReflector[T, P]) list(ctx context.Context) error {
 }
 
 // watch handles the events of a watch. With initial events the idle timeout applies until their end.
-func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
-	onAccept := func() decoder[T] {
-		if f.version != "" { // the stream is resumed, so the version is current
-			f.setVersion(f.version)
-		}
-		if hasInitialEvents {
-			idle.awaitInitialEvent(watch.Added)
-		}
-		return f.newDecoder()
+func (f *reflector) watch(ctx context.Context, opts *metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
+	stream, err := f.endpoint.openWatch(ctx, f.form, f.interner, opts)
+	if err != nil {
+		return idle.explain(err)
 	}
-	for received, err := range watchAs(ctx, f.resource, opts, onAccept) { //nolint:contextcheck // the lookup ends with the reflector's ctx
+	defer stream.close()
+	if f.version != "" { // the stream is resumed, so the version is current
+		f.setVersion(f.version)
+	}
+	if hasInitialEvents {
+		idle.awaitInitialEvent(watch.Added)
+	}
+	for {
+		received, err := stream.next()
+		if err == io.EOF { //nolint:errorlint // the end
+			return nil
+		}
 		if err != nil {
 			return idle.explain(err)
 		}
-		event := newObjectEvent(received.Type, P(received.Object))
+		event := newObjectEvent(received.eventType, received.item)
 		if f.version == "" && event.eventType == watch.Bookmark && !event.initialEventsDone {
 			continue // a bookmark within the initial events changes neither version nor idle timeout
 		}
 		idle.Stop()
-		if err := f.handleEvent(event); err != nil {
+		if err := f.handleEvent(event); err != nil { //nolint:contextcheck // the lookup ends with the reflector's ctx
 			return err
 		}
 		if hasInitialEvents && f.version == "" {
 			idle.awaitInitialEvent(event.eventType)
 		}
 	}
-	return nil
+}
+
+// objectEvent is a watch event, or an item of a list as an ADDED event, with the metadata that a reflector needs.
+type objectEvent struct {
+	objectKey
+	objectVersion
+	eventType         watch.EventType
+	initialEventsDone bool // a bookmark after the last object of a watch that begins with all objects
+	object            item
+}
+
+func newObjectEvent(eventType watch.EventType, obj item) objectEvent {
+	meta := obj.meta()
+	return objectEvent{
+		objectKey{unique.Make(meta.GetNamespace()), meta.GetName()}, objectVersion{meta.GetUID(), meta.GetResourceVersion()}, eventType,
+		eventType == watch.Bookmark && meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true", obj,
+	}
 }
 
 // handleEvent emits the change of an event. After the initial events it adopts the event's resourceVersion.
@@ -220,7 +239,7 @@ func (f *reflector) start() error {
 	default:
 		return nil
 	}
-	return f.emit(Started, nil, false)
+	return f.emit(Started, item{}, false)
 }
 
 // handleExisting emits an existing object, unless this version has been emitted.
@@ -264,7 +283,7 @@ func (f *reflector) complete(version string) error {
 		return nil
 	}
 	f.state = stateSynced
-	return f.emit(Synced, nil, false)
+	return f.emit(Synced, item{}, false)
 }
 
 func (f *reflector) setVersion(version string) {
@@ -276,16 +295,16 @@ func (f *reflector) setVersion(version string) {
 
 func (f *reflector) emitInferredDelete(key objectKey, version objectVersion) error {
 	obj := &unstructured.Object{}
-	f.resource.setKind(obj)
+	f.endpoint.setKind(obj)
 	obj.SetNamespace(key.namespace.Value())
 	obj.SetName(key.name)
 	obj.SetUID(version.uid)
 	obj.SetResourceVersion(version.resourceVersion)
-	return f.emit(watch.Deleted, obj, true)
+	return f.emit(watch.Deleted, item{object: obj}, true)
 }
 
-func (f *reflector) emit(eventType watch.EventType, obj object, finalStateUnknown bool) error {
-	if !f.yield(eventType, obj, finalStateUnknown, nil) {
+func (f *reflector) emit(eventType watch.EventType, obj item, finalStateUnknown bool) error {
+	if !f.yield(eventType, obj, finalStateUnknown) {
 		return errStopped
 	}
 	return nil

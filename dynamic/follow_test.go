@@ -337,7 +337,7 @@ func TestFollow_ContextErrorHasLastError(t *testing.T) {
 	assert.ErrorContains(t, errs[0], "follow pods: not synced: context canceled; the last error: as scripted")
 }
 
-func TestTypedResource_Follow(t *testing.T) {
+func TestHandle_Follow(t *testing.T) {
 	type named struct {
 		metav1.ObjectMeta `json:"metadata"`
 		Spec              struct {
@@ -382,7 +382,7 @@ func TestFollow_MetadataOfInferredDelete(t *testing.T) {
 	assert.Equal(t, []string{"Pod home/a", "Pod home/a"}, objects)
 }
 
-func TestTypedResource_FollowLazy(t *testing.T) {
+func TestHandle_FollowLazy(t *testing.T) {
 	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")))
 	for change, err := range dynamic.As[unstructured.Lazy](pods).Follow(t.Context(), nil) {
 		require.NoError(t, err)

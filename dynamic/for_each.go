@@ -9,7 +9,6 @@ import (
 
 	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -20,7 +19,7 @@ const (
 	maxObjectErrors = 1000
 )
 
-// ForEachOptions configure [Resource.ForEach].
+// ForEachOptions configure [Handle.ForEach].
 type ForEachOptions struct {
 	// Workers is the number of concurrent calls of process. 0 means 10.
 	Workers int
@@ -40,7 +39,7 @@ type ForEachProgress struct {
 	Total int
 }
 
-// ObjectError is the error of a single object. [Resource.ForEach] joins ObjectErrors. It unwraps to its cause.
+// ObjectError is the error of a single object. [Handle.ForEach] joins ObjectErrors. It unwraps to its cause.
 type ObjectError struct {
 	// Key is the object's namespace and name. Namespace is "" for a cluster-scoped object.
 	Key      types.NamespacedName
@@ -74,24 +73,32 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // Objects are in the state of the list: meanwhile they may have changed or been deleted. ForEach holds at most a page of
 // list.Limit objects, 500 by default, and the objects in process, regardless of the length of the list. It reads each page at
 // once, so process may be slow. If the list's resourceVersion expires before the next page, after about five minutes, ForEach
-// applies [ExpiryContinue] unless [Resource.Paging] sets a different policy. To transfer less, call ForEach on a handle from
-// [Resource.Metadata].
-func (r *Resource) ForEach(ctx context.Context, list *metav1.ListOptions, opts *ForEachOptions,
-	process func(ctx context.Context, in *Resource, obj *unstructured.Object) error,
+// applies [ExpiryContinue] unless [Handle.Paging] sets a different policy. To transfer less, call ForEach on a handle from
+// [Handle.Metadata].
+func (h *Handle[T]) ForEach(ctx context.Context, list *metav1.ListOptions, opts *ForEachOptions,
+	process func(ctx context.Context, in *Handle[T], obj *T) error,
 ) error {
 	options := valueOf(opts)
 	if options.Workers <= 0 {
 		options.Workers = defaultForEachWorkers
 	}
-	run := &forEach{resource: r, process: process, onProgress: options.OnProgress, slots: make(chan struct{}, options.Workers)}
+	run := &forEach{endpoint: &h.endpoint, form: h.codec.form(), onProgress: options.OnProgress, slots: make(chan struct{}, options.Workers)}
+	run.process = func(ctx context.Context, in *endpoint, item item) error {
+		obj, err := h.codec.decode(in, item)
+		if err != nil {
+			return err
+		}
+		return process(ctx, &Handle[T]{*in, h.codec}, obj)
+	}
 	err := run.pages(ctx, list)
 	run.wg.Wait()
 	return run.result(err)
 }
 
 type forEach struct {
-	resource   *Resource
-	process    func(context.Context, *Resource, *unstructured.Object) error
+	endpoint   *endpoint
+	form       form
+	process    func(context.Context, *endpoint, item) error
 	onProgress func(ForEachProgress)
 	slots      chan struct{} // an element for each object in process
 	wg         sync.WaitGroup
@@ -104,49 +111,55 @@ type forEach struct {
 
 // pages lists page by page and starts the processing of the objects.
 func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
-	pager := &listPager[unstructured.Object]{resource: f.resource, opts: valueOf(list)}
-	if f.resource.paging.OnExpired == nil {
-		proceed := func(error) ExpiryPolicy { return ExpiryContinue }
-		pager.resource = f.resource.Paging(&PagingOptions{OnPage: f.resource.paging.OnPage, OnExpired: proceed})
+	pager := &listPager{endpoint: f.endpoint, opts: valueOf(list)}
+	if f.endpoint.paging.OnExpired == nil {
+		continued := *f.endpoint
+		continued.paging.OnExpired = func(error) ExpiryPolicy { return ExpiryContinue }
+		pager.endpoint = &continued
 	}
 	var stopped error // by ctx, not by the list
 	err := pager.run(ctx, func() (more bool, err error) {
-		page, err := pager.resource.ListPage(ctx, &pager.opts)
+		var items []item
+		_, meta, err := pager.endpoint.listPage(ctx, f.form, &pager.opts, func(item item) error {
+			items = append(items, item)
+			return nil
+		})
 		if err != nil {
 			return false, err
 		}
 		f.mu.Lock()
-		f.listed += len(page.Items)
-		f.remaining = int(valueOf(page.RemainingItemCount))
+		f.listed += len(items)
+		f.remaining = int(valueOf(meta.RemainingItemCount))
 		f.mu.Unlock()
-		for i, obj := range page.Items {
-			page.Items[i] = nil
-			if stopped = f.start(ctx, obj); stopped != nil {
+		for i, one := range items {
+			items[i] = item{}
+			if stopped = f.start(ctx, one); stopped != nil {
 				return false, nil //nolint:nilerr // pages returns it
 			}
 		}
-		return pager.endPage(page.ListMeta), nil
+		return pager.endPage(meta), nil
 	})
 	return cmp.Or(stopped, err)
 }
 
 // start processes an object in a goroutine as soon as a slot is free.
-func (f *forEach) start(ctx context.Context, obj *unstructured.Object) error {
+func (f *forEach) start(ctx context.Context, one item) error {
 	select {
 	case f.slots <- struct{}{}:
 	case <-ctx.Done():
 	}
 	if err := retry.ContextError(ctx); err != nil { // select may have chosen the slot
-		return fmt.Errorf("process %s: %w", f.resource, err)
+		return fmt.Errorf("process %s: %w", f.endpoint, err)
 	}
-	in := f.resource
-	if namespace := obj.GetNamespace(); namespace != "" {
-		in = in.Namespace(namespace)
+	meta := one.meta()
+	key := types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}
+	in := f.endpoint
+	if key.Namespace != "" {
+		in = in.inNamespace(key.Namespace)
 	}
 	f.wg.Go(func() {
 		defer func() { <-f.slots }()
-		err := f.process(ctx, in, obj)
-		f.finish(types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, err)
+		f.finish(key, f.process(ctx, in, one))
 	})
 	return nil
 }
@@ -158,7 +171,7 @@ func (f *forEach) finish(key types.NamespacedName, err error) {
 	if err != nil {
 		f.failed++
 		if len(f.objectErrors) < maxObjectErrors {
-			f.objectErrors = append(f.objectErrors, &ObjectError{Key: key, Err: err, resource: f.resource.String()})
+			f.objectErrors = append(f.objectErrors, &ObjectError{Key: key, Err: err, resource: f.endpoint.String()})
 		}
 	}
 	if f.onProgress != nil {
@@ -170,7 +183,7 @@ func (f *forEach) finish(key types.NamespacedName, err error) {
 func (f *forEach) result(err error) error {
 	all := f.objectErrors
 	if more := f.failed - len(all); more > 0 {
-		all = append(all, fmt.Errorf("process %s: %d more objects failed (OnProgress gets all errors)", f.resource, more))
+		all = append(all, fmt.Errorf("process %s: %d more objects failed (OnProgress gets all errors)", f.endpoint, more))
 	}
 	if err != nil {
 		all = append(all, err)

@@ -84,7 +84,7 @@ func TestResource_MemoryLimits(t *testing.T) {
 		"ListPage, typed":  {true, func() error { _, err := dynamic.As[configMap](list).ListPage(ctx, nil); return err }},
 		"ListPage, lazy":   {true, func() error { _, err := dynamic.As[unstructured.Lazy](list).ListPage(ctx, nil); return err }},
 		"DeleteCollection": {true, func() error { _, err := list.DeleteCollection(ctx, nil, nil); return err }},
-		"Tables.List":      {true, func() error { _, err := table.Tables("").List(ctx, nil); return err }},
+		"ListPage, table":  {true, func() error { _, err := table.Tables("").ListPage(ctx, nil); return err }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -21,24 +21,38 @@ import (
 // soon as the server has sent its continue token.
 //
 // If the list takes longer than the server keeps that resourceVersion, about five minutes, it ends with an error for which
-// apierrors.IsResourceExpired holds, unless [Resource.Paging] chooses otherwise. Set a smaller Limit if the loop takes
+// apierrors.IsResourceExpired holds, unless [Handle.Paging] chooses otherwise. Set a smaller Limit if the loop takes
 // longer than a minute for a page: servers close connections on which a large response is not read. Breaking out of the
 // loop cancels its requests and closes their connections. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks.
-func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*unstructured.Object, error] {
-	return listAs(ctx, r, opts, r.objectDecoder())
-}
-
-func listAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) iter.Seq2[*T, error] {
+func (h *Handle[T]) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		p := &listPager[T]{resource: r, decoder: decoder, opts: valueOf(opts)}
-		defer p.close()
-		defer cancel()
-		if err := p.run(ctx, func() (bool, error) { return p.page(ctx, yield) }); err != nil {
+		err := h.list(ctx, h.codec.form(), nil, opts, func(item item) error {
+			obj, err := h.codec.decode(&h.endpoint, item)
+			if err != nil {
+				return h.decodeError("list", err)
+			}
+			if !yield(obj, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
 			yield(nil, err)
 		}
 	}
+}
+
+// errStopped is returned by the handler of an item after the caller has left the loop over the items.
+var errStopped = errors.New("stopped")
+
+// list calls handle for every item that opts select, until handle returns an error. interner may be nil.
+func (e *endpoint) list(ctx context.Context, form form, interner *jsonread.Interner, opts *metav1.ListOptions, handle func(item) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &listPager{endpoint: e, form: form, interner: interner, opts: valueOf(opts)}
+	defer p.close()
+	defer cancel()
+	return p.run(ctx, func() (bool, error) { return p.page(ctx, handle) })
 }
 
 // Page is the response to one list request, decoded to objects of type T.
@@ -52,48 +66,68 @@ type Page[T any] struct {
 }
 
 // ListPage sends one list request with opts as they are and decodes the whole response. For the next page pass the page's
-// Continue in opts. [Resource.List] does that by itself and holds one object at a time. A page that exceeds the connection's
+// Continue in opts. [Handle.List] does that by itself and holds one object at a time. A page that exceeds the connection's
 // MemoryLimits is a *unstructured.LimitError.
-func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[unstructured.Object], error) {
-	return listPageAs(ctx, r, opts, r.objectDecoder())
+func (h *Handle[T]) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[T], error) {
+	return h.readPage("list", func(handle func(item) error) (metav1.TypeMeta, metav1.ListMeta, error) {
+		return h.listPage(ctx, h.codec.form(), opts, handle)
+	})
 }
 
-func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) (*Page[T], error) {
-	response, err := r.requestPage(ctx, opts)
+// readPage returns the page whose items read passes to handle. verb is for errors.
+func (h *Handle[T]) readPage(verb string, read func(handle func(item) error) (metav1.TypeMeta, metav1.ListMeta, error)) (*Page[T], error) {
+	page := &Page[T]{}
+	var err error
+	page.TypeMeta, page.ListMeta, err = read(func(item item) error {
+		obj, err := h.codec.decode(&h.endpoint, item)
+		if err != nil {
+			return h.decodeError(verb, err)
+		}
+		page.Items = append(page.Items, obj)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	return decodePage(r, "list", response.Body, decoder)
+	return page, nil
 }
 
-// decodePage decodes the body of a response that is a list; verb is for the error.
-func decodePage[T any](r *Resource, verb string, body io.Reader, decoder decoder[T]) (*Page[T], error) {
-	page := &Page[T]{}
-	items := r.limits().NewPageDecoder(decoder.interner().Source(body))
+// listPage sends one list request and calls handle for every item.
+func (e *endpoint) listPage(ctx context.Context, form form, opts *metav1.ListOptions, handle func(item) error) (list metav1.TypeMeta, meta metav1.ListMeta, err error) {
+	response, err := e.requestPage(ctx, opts)
+	if err != nil {
+		return list, meta, err
+	}
+	defer response.Body.Close()
+	return e.decodePage("list", form, response.Body, handle)
+}
+
+// decodePage decodes the body of a response that is a list or a table; verb is for the error.
+func (e *endpoint) decodePage(verb string, form form, body io.Reader, handle func(item) error) (list metav1.TypeMeta, meta metav1.ListMeta, err error) {
+	items := form.readItems(e, body, nil, true)
 	for {
-		item, err := decoder.listItem(items)
+		item, err := items.next()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-			page.ListMeta = items.Meta()
-			page.TypeMeta = r.representList(items.TypeMeta())
-			return page, nil
+			return e.representList(items.typeMeta()), items.meta(), nil
 		}
 		if err != nil {
-			return nil, r.decodeError(verb, err)
+			return list, meta, e.decodeError(verb, err)
 		}
-		page.Items = append(page.Items, item)
+		if err := handle(item); err != nil {
+			return list, meta, err
+		}
 	}
 }
 
 // decodeError is for the response to a call on the handle's collection.
-func (r *Resource) decodeError(verb string, err error) error {
-	return fmt.Errorf("%s %s: %s %s%s: %w", verb, r, method(verb), r.conn.Server(), r.path(""), err)
+func (e *endpoint) decodeError(verb string, err error) error {
+	return fmt.Errorf("%s %s: %s %s%s: %w", verb, e, method(verb), e.conn.Server(), e.path(""), err)
 }
 
 // defaultPageSize is the number of objects that List requests at once, as in client-go's pager.
 const defaultPageSize = 500
 
-// PagingOptions configure how [Resource.List] reads a list of several pages. The callbacks are called in the goroutine of
+// PagingOptions configure how [Handle.List] reads a list of several pages. The callbacks are called in the goroutine of
 // the loop, between two objects.
 type PagingOptions struct {
 	// OnPage is called after a page's last object with the page's metadata: the list's resourceVersion, the continue token,
@@ -121,18 +155,19 @@ const (
 )
 
 // Paging returns a handle whose List uses these options; nil means defaults.
-func (r *Resource) Paging(opts *PagingOptions) *Resource {
-	chosen := *r
-	chosen.paging = valueOf(opts)
-	return &chosen
+func (h *Handle[T]) Paging(opts *PagingOptions) *Handle[T] {
+	changed := *h
+	changed.paging = valueOf(opts)
+	return &changed
 }
 
 // listPager requests the pages of one list one after the other and yields their objects. It prefetches one page: once the
 // caller has taken a second object and the continue token is known, the next page is requested, and its body waits in the
 // connection's buffers.
-type listPager[T any] struct {
-	resource *Resource
-	decoder  decoder[T]
+type listPager struct {
+	endpoint *endpoint
+	form     form
+	interner *jsonread.Interner // nil for none
 	opts     metav1.ListOptions // of the next page
 	prefetch <-chan pageResult  // of the next page, nil if it has not been requested
 	yielded  bool               // and the caller has continued
@@ -141,7 +176,7 @@ type listPager[T any] struct {
 
 // run calls page, which reads one page and reports whether there is another, until there is none or the list fails. An
 // expired list is continued as the caller chose.
-func (p *listPager[T]) run(ctx context.Context, page func() (more bool, err error)) error {
+func (p *listPager) run(ctx context.Context, page func() (more bool, err error)) error {
 	if p.opts.Limit == 0 {
 		p.opts.Limit = defaultPageSize
 	}
@@ -158,7 +193,7 @@ func (p *listPager[T]) run(ctx context.Context, page func() (more bool, err erro
 }
 
 // close waits for the prefetched response, if there is one, and closes its connection.
-func (p *listPager[T]) close() {
+func (p *listPager) close() {
 	if p.prefetch == nil {
 		return
 	}
@@ -167,10 +202,10 @@ func (p *listPager[T]) close() {
 	}
 }
 
-// page yields the objects of one page and reports whether there is another.
-func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (more bool, err error) {
+// page calls handle for the items of one page and reports whether there is another.
+func (p *listPager) page(ctx context.Context, handle func(item) error) (more bool, err error) {
 	if p.prefetch == nil {
-		p.prefetch = p.resource.prefetchPage(ctx, p.opts)
+		p.prefetch = p.endpoint.prefetchPage(ctx, p.opts)
 	}
 	current := <-p.prefetch
 	p.prefetch = nil
@@ -178,20 +213,20 @@ func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (mo
 		return false, current.err
 	}
 	defer current.response.Body.Close()
-	items := p.resource.limits().NewListDecoder(p.decoder.interner().Source(current.response.Body))
+	items := p.form.readItems(p.endpoint, current.response.Body, p.interner, false)
 	for {
-		obj, err := p.decoder.listItem(items)
+		item, err := items.next()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-			return p.endPage(items.Meta()), nil
+			return p.endPage(items.meta()), nil
 		}
 		if err != nil {
-			return false, p.resource.decodeError("list", err)
+			return false, p.endpoint.decodeError("list", err)
 		}
-		if p.yielded && p.prefetch == nil && p.continueFrom(items.Meta().Continue) {
-			p.prefetch = p.resource.prefetchPage(ctx, p.opts)
+		if p.yielded && p.prefetch == nil && p.continueFrom(items.meta().Continue) {
+			p.prefetch = p.endpoint.prefetchPage(ctx, p.opts)
 		}
-		if !yield(obj, nil) {
-			return false, nil
+		if err := handle(item); err != nil {
+			return false, err
 		}
 		p.yielded = true
 	}
@@ -199,8 +234,8 @@ func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (mo
 
 // endPage reports a page whose items have been processed, prepares the request of the next one, and reports whether there is
 // one.
-func (p *listPager[T]) endPage(meta metav1.ListMeta) bool {
-	if onPage := p.resource.paging.OnPage; onPage != nil {
+func (p *listPager) endPage(meta metav1.ListMeta) bool {
+	if onPage := p.endpoint.paging.OnPage; onPage != nil {
 		onPage(meta)
 	}
 	return p.continueFrom(meta.Continue)
@@ -208,7 +243,7 @@ func (p *listPager[T]) endPage(meta metav1.ListMeta) bool {
 
 // continueFrom sets the options for the page of a continue token, "" for the first page, and reports whether there is a
 // token. It contains the list's resourceVersion, and the server rejects requests that have both.
-func (p *listPager[T]) continueFrom(token string) bool {
+func (p *listPager) continueFrom(token string) bool {
 	p.opts.Continue = token
 	p.opts.ResourceVersion = ""
 	p.opts.ResourceVersionMatch = ""
@@ -217,13 +252,13 @@ func (p *listPager[T]) continueFrom(token string) bool {
 
 // handleExpired returns nil if err reports an expired list and OnExpired chooses to proceed, after a delay, and otherwise
 // an error.
-func (p *listPager[T]) handleExpired(ctx context.Context, err error) error {
+func (p *listPager) handleExpired(ctx context.Context, err error) error {
 	var status *apierrors.StatusError
 	isExpired := errors.As(err, &status) && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err))
-	if !isExpired || p.resource.paging.OnExpired == nil {
+	if !isExpired || p.endpoint.paging.OnExpired == nil {
 		return err
 	}
-	switch p.resource.paging.OnExpired(err) {
+	switch p.endpoint.paging.OnExpired(err) {
 	case ExpiryRestart:
 		p.continueFrom("")
 	case ExpiryContinue:
@@ -236,7 +271,7 @@ func (p *listPager[T]) handleExpired(ctx context.Context, err error) error {
 	p.expiries++
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 30 * time.Second}
 	if ended := backoff.Wait(ctx, p.expiries); ended != nil {
-		return fmt.Errorf("list %s: back off after %w: %w", p.resource, err, ended)
+		return fmt.Errorf("list %s: back off after %w: %w", p.endpoint, err, ended)
 	}
 	return nil
 }
@@ -248,19 +283,19 @@ type pageResult struct {
 }
 
 // prefetchPage calls requestPage in the background and returns a channel for its result.
-func (r *Resource) prefetchPage(ctx context.Context, opts metav1.ListOptions) <-chan pageResult {
+func (e *endpoint) prefetchPage(ctx context.Context, opts metav1.ListOptions) <-chan pageResult {
 	results := make(chan pageResult, 1)
 	go func() {
-		response, err := r.requestPage(ctx, &opts) //nolint:bodyclose // by the receiver
+		response, err := e.requestPage(ctx, &opts) //nolint:bodyclose // by the receiver
 		results <- pageResult{response, err}
 	}()
 	return results
 }
 
-func (r *Resource) requestPage(ctx context.Context, opts *metav1.ListOptions) (*http.Response, error) {
-	request, err := r.collectionRequest("list", opts)
+func (e *endpoint) requestPage(ctx context.Context, opts *metav1.ListOptions) (*http.Response, error) {
+	request, err := e.collectionRequest("list", opts)
 	if err != nil {
 		return nil, err
 	}
-	return r.do(ctx, request, true)
+	return e.do(ctx, request, true)
 }

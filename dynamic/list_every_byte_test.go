@@ -277,11 +277,11 @@ func listForms() map[string]listForm {
 		return names, nil
 	}
 	table := func(ctx context.Context, pods *dynamic.Resource) (cells []string, err error) {
-		table, err := pods.Tables("").List(ctx, nil)
+		page, err := pods.Tables("").ListPage(ctx, nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range table.Rows {
+		for _, row := range page.Items {
 			cells = append(cells, fmt.Sprint(row.Cells...))
 		}
 		return cells, nil

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Write is a write of one object that the server has accepted; see [Resource.OnWrite].
+// Write is a write of one object that the server has accepted; see [Handle.OnWrite].
 type Write struct {
 	Namespace, Name string
 	// UID is "" if the response lacks it.
@@ -30,20 +30,20 @@ type Write struct {
 // Create, and namespace for a cluster-scoped resource. The functions are called by the goroutine of the verb, possibly by several at
 // the same time, and before the verb returns, also if the verb returns an error since the response cannot be decoded. Handles on
 // other namespaces or subresources that are made from this handle call begin, too. A handle can have several functions. Not reported
-// are dry runs, [Resource.DeleteCollection], [Resource.Evict], and writes whose response is lost.
-func (r *Resource) OnWrite(begin func(ctx context.Context, namespace, name string) (end func(Write))) *Resource {
-	changed := *r
-	changed.onWrite = append(slices.Clip(r.onWrite), begin)
+// are dry runs, [Handle.DeleteCollection], [Handle.Evict], and writes whose response is lost.
+func (h *Handle[T]) OnWrite(begin func(ctx context.Context, namespace, name string) (end func(Write))) *Handle[T] {
+	changed := *h
+	changed.onWrite = append(slices.Clip(h.onWrite), begin)
 	return &changed
 }
 
 // beginWrite calls the functions of OnWrite if a request writes an object, and returns the functions to call at its end.
-func (r *Resource) beginWrite(ctx context.Context, request *transport.Request) (ends []func(Write)) {
-	if len(r.onWrite) == 0 || request.Method == http.MethodGet || isDryRun(request) {
+func (e *endpoint) beginWrite(ctx context.Context, request *transport.Request) (ends []func(Write)) {
+	if len(e.onWrite) == 0 || request.Method == http.MethodGet || isDryRun(request) {
 		return nil
 	}
-	for _, begin := range r.onWrite {
-		if end := begin(ctx, r.writeNamespace(), r.requestName(request)); end != nil {
+	for _, begin := range e.onWrite {
+		if end := begin(ctx, e.writeNamespace(), e.requestName(request)); end != nil {
 			ends = append(ends, end)
 		}
 	}
@@ -51,23 +51,23 @@ func (r *Resource) beginWrite(ctx context.Context, request *transport.Request) (
 }
 
 // writeNamespace returns the namespace of written objects. The handle of a cluster-scoped resource may have a default namespace.
-func (r *Resource) writeNamespace() string {
-	if r.isNamespaced() || r.isScopeUnknown {
-		return r.namespace
+func (e *endpoint) writeNamespace() string {
+	if e.isNamespaced() || e.isScopeUnknown {
+		return e.namespace
 	}
 	return ""
 }
 
 // requestName returns the name in a request's path, "" for a collection.
-func (r *Resource) requestName(request *transport.Request) string {
-	rest, _ := strings.CutPrefix(request.Path, r.path(""))
+func (e *endpoint) requestName(request *transport.Request) string {
+	rest, _ := strings.CutPrefix(request.Path, e.path(""))
 	escaped, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	name, _ := url.PathUnescape(escaped) // escaped by Resource.path
+	name, _ := url.PathUnescape(escaped) // escaped by endpoint.path
 	return name
 }
 
 // reportWrite calls ends if a request, which was answered with body, has written an object.
-func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, body []byte) {
+func (e *endpoint) reportWrite(ends []func(Write), request *transport.Request, body []byte) {
 	if len(ends) == 0 {
 		return
 	}
@@ -94,7 +94,7 @@ func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, b
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
 	gracePeriod := meta.DeletionGracePeriodSeconds
 	isDeleted := meta.DeletionTimestamp != "" && !bytes.ContainsRune(meta.Finalizers, '"') && gracePeriod != nil && *gracePeriod == 0
-	write := Write{cmp.Or(meta.Namespace, r.writeNamespace()), meta.Name, meta.UID, meta.ResourceVersion}
+	write := Write{cmp.Or(meta.Namespace, e.writeNamespace()), meta.Name, meta.UID, meta.ResourceVersion}
 	switch {
 	case request.Method != http.MethodDelete && isDeleted && err == nil:
 		write.ResourceVersion = ""
@@ -104,7 +104,7 @@ func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, b
 	default:
 		write.UID = response.Details.UID
 		write.ResourceVersion = ""
-		write.Name = r.requestName(request)
+		write.Name = e.requestName(request)
 	}
 	for _, end := range ends {
 		end(write)

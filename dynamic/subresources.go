@@ -19,9 +19,9 @@ import (
 // Scale sets the number of replicas of an object through the subresource scale. Deployments and custom kinds may have it. It
 // returns the stored Scale: spec.replicas is the requested number, status.replicas the current number. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource.
-func (r *Resource) Scale(ctx context.Context, name string, replicas int64, opts *metav1.PatchOptions) (*unstructured.Object, error) {
+func (e *endpoint) Scale(ctx context.Context, name string, replicas int64, opts *metav1.PatchOptions) (*unstructured.Object, error) {
 	patch := `{"spec":{"replicas":` + strconv.FormatInt(replicas, 10) + `}}`
-	return r.Subresource("scale").Patch(ctx, name, types.MergePatchType, []byte(patch), opts)
+	return e.withSubresource("scale").objects().Patch(ctx, name, types.MergePatchType, []byte(patch), opts)
 }
 
 // EvictOptions are options of Evict.
@@ -37,15 +37,15 @@ type EvictOptions struct {
 // successful eviction the pod may still exist for its grace period. If the pod does not exist, apierrors.IsNotFound holds for
 // the error. A resource without the subresource eviction is an [*InvalidRequestError], and apierrors.IsNotFound holds, too. See
 // https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
-func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) error {
-	evictions := r.Subresource("eviction").withRepresentation(representation{})
+func (e *endpoint) Evict(ctx context.Context, name string, opts *EvictOptions) error {
+	evictions := e.withSubresource("eviction").withRepresentation(representation{})
 	options := valueOf(opts)
 	var query metav1.CreateOptions
-	deleteOptions := r.defaults.deleteOptions(options.DeleteOptions)
+	deleteOptions := e.defaults.deleteOptions(options.DeleteOptions)
 	if deleteOptions != nil {
 		query.DryRun = deleteOptions.DryRun // for admission; the eviction itself reads the body
 	}
-	request, err := objectRequest(evictions, "create", name, &query)
+	request, err := evictions.objectRequest("create", name, queryOf(&query))
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // Max is the interval of kubectl drain
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
-		_, err := doAndDecode(ctx, evictions, request, evictions.limits(), func(unstructured.Limits, []byte) (*struct{}, error) { return &struct{}{}, nil })
+		err := evictions.doAndDecode(ctx, request, func([]byte) error { return nil })
 		if err == nil || !options.Retry {
 			return err
 		}
@@ -65,12 +65,12 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 		if budget == nil || ctx.Err() == nil {
 			return err
 		}
-		return fmt.Errorf("evict %s %q: %w; the last attempt: %w", r, name, err, budget)
+		return fmt.Errorf("evict %s %q: %w; the last attempt: %w", e, name, err, budget)
 	}
 }
 
 // encodeEviction encodes an Eviction in the served version of group policy.
-func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) []byte {
+func (e *endpoint) encodeEviction(name string, opts *metav1.DeleteOptions) []byte {
 	var eviction struct {
 		metav1.TypeMeta
 		Metadata struct {
@@ -80,7 +80,7 @@ func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) []byt
 	}
 	eviction.Metadata.Name = name
 	eviction.DeleteOptions = opts
-	if sub, ok := r.mapping.Subresource(r.subresource); ok {
+	if sub, ok := e.mapping.Subresource(e.subresource); ok {
 		eviction.APIVersion, eviction.Kind = sub.GVK.ToAPIVersionAndKind()
 	}
 	body, _ := json.Marshal(eviction) // cannot fail: only strings, numbers and bools
@@ -119,15 +119,20 @@ type TokenOptions struct {
 
 // CreateToken issues a token of a service account, through the subresource token. See
 // https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/.
-func (r *Resource) CreateToken(ctx context.Context, name string, opts *TokenOptions) (*Token, error) {
-	r = r.Subresource("token").withRepresentation(representation{})
-	request, err := objectRequest[metav1.CreateOptions](r, "create", name, nil)
+func (e *endpoint) CreateToken(ctx context.Context, name string, opts *TokenOptions) (*Token, error) {
+	e = e.withSubresource("token").withRepresentation(representation{})
+	request, err := e.objectRequest("create", name, nil)
 	if err != nil {
 		return nil, err
 	}
-	body, _ := unstructured.Encode(r.withKind(tokenRequest(valueOf(opts)))) // cannot fail: only strings and numbers
+	body, _ := unstructured.Encode(e.withKind(tokenRequest(valueOf(opts)))) // cannot fail: only strings and numbers
 	setBody(request, jsonType, body)
-	return doAndDecode(ctx, r, request, r.limits(), decodeToken)
+	var token *Token
+	err = e.doAndDecode(ctx, request, func(body []byte) error {
+		token, err = decodeToken(body)
+		return err
+	})
+	return token, err
 }
 
 func tokenRequest(opts TokenOptions) *unstructured.Object {
@@ -146,7 +151,7 @@ func tokenRequest(opts TokenOptions) *unstructured.Object {
 	return &unstructured.Object{Object: map[string]any{"spec": spec}}
 }
 
-func decodeToken(_ unstructured.Limits, body []byte) (*Token, error) {
+func decodeToken(body []byte) (*Token, error) {
 	var response struct {
 		Status struct {
 			Token               string    `json:"token"`

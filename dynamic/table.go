@@ -1,111 +1,161 @@
 package dynamic
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
-	"iter"
+	"io"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Tables reads objects as the tables that kubectl get prints: the server's columns and rows, for custom resources those
-// of additionalPrinterColumns. It is as cheap, immutable and safe for concurrent use as its [Resource].
-//
-// A cell is a string, bool, int64, float64, nil, or a []any or map[string]any of these. kubectl prints columns with a
-// priority above 0 with -o wide only. A row's Object.Object is a *[unstructured.Object], or nil without one. A server
-// that returns no table for the resource is an error. See
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
-type Tables struct {
-	resource *Resource
-}
-
-// Tables returns a reader of tables. include selects the content of each row's object: metav1.IncludeNone,
-// metav1.IncludeMetadata (as with [Resource.Metadata]), metav1.IncludeObject, or "" for the server's default, metadata.
-func (r *Resource) Tables(include metav1.IncludeObjectPolicy) *Tables {
-	return &Tables{r.withRepresentation(representation{kind: tableKind, include: include})}
-}
-
-// Get returns the table of one object, which has one row.
-func (t *Tables) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*metav1.Table, error) {
-	return getAs(ctx, t.resource, name, opts, convertingDecoder[metav1.Table](t.resource.convertTable))
-}
-
-// List returns the table of the objects that opts select, with one request. With opts.Limit, pass the table's Continue in
-// opts for the next rows.
-func (t *Tables) List(ctx context.Context, opts *metav1.ListOptions) (*metav1.Table, error) {
-	request, err := t.resource.collectionRequest("list", opts)
-	if err != nil {
-		return nil, err
-	}
-	return doAndDecode(ctx, t.resource, request, t.resource.limits().OfPage(), convertingDecoder[metav1.Table](t.resource.convertTable).object)
-}
-
-// TableRow is one row of a table.
+// TableRow is a row of a table as kubectl get prints it: the server's columns and cells, for custom resources of
+// additionalPrinterColumns.
 type TableRow struct {
-	// Columns are the table's columns, one for each cell. Rows of one response share them: they are read-only.
+	// Columns are the table's columns, one for each cell. Rows of one response share them: they are read-only. kubectl prints columns
+	// with a priority above 0 with -o wide only.
 	Columns []metav1.TableColumnDefinition
-	Cells   []any
+	// Cells are a string, bool, int64, float64, nil, or a []any or map[string]any of these. An event without a row, such as a bookmark,
+	// has none.
+	Cells []any
 	// Conditions mark the row, such as Completed for a pod that has ended.
 	Conditions []metav1.TableRowCondition
-	// Object is the row's object as include of [Resource.Tables] requires it, nil with metav1.IncludeNone.
+	// Object is the row's object as include of [Handle.Tables] requires it, nil with metav1.IncludeNone.
 	Object *unstructured.Object
+	// ResourceVersion is the table's: of the list, or of the event's object.
+	ResourceVersion string
 }
 
-// Rows yields the rows of the objects that opts select, with their objects, as [Resource.List] yields objects. It holds one
-// page, and requests the next one when all of its rows have been taken.
-func (t *Tables) Rows(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*TableRow, error] {
-	return func(yield func(*TableRow, error) bool) {
-		pages := &listPager[metav1.Table]{resource: t.resource, opts: valueOf(opts)}
-		err := pages.run(ctx, func() (more bool, err error) {
-			table, err := t.List(ctx, &pages.opts)
-			if err != nil {
-				return false, err
-			}
-			for _, row := range table.Rows {
-				obj, _ := row.Object.Object.(*unstructured.Object)
-				if !yield(&TableRow{table.ColumnDefinitions, row.Cells, row.Conditions, obj}, nil) {
-					return false, nil
-				}
-			}
-			return pages.endPage(table.ListMeta), nil
-		})
-		if err != nil {
-			yield(nil, err)
-		}
+// Tables returns a handle that reads objects as rows of the server's tables. include selects the content of each row's object:
+// metav1.IncludeNone, metav1.IncludeMetadata (as with [Handle.Metadata]), metav1.IncludeObject, or "" for the server's default,
+// metadata. Each row has the columns, though the server sends them once in a watch. A row of Get must be the only row. A server
+// that returns no table for the resource is an error. See
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
+func (e *endpoint) Tables(include metav1.IncludeObjectPolicy) *Handle[TableRow] {
+	return &Handle[TableRow]{*e.withRepresentation(representation{kind: tableKind, include: include}), rowCodec{}}
+}
+
+var errTable = errors.New("rows of a table are no objects")
+
+func (*TableRow) codec() codec[TableRow] { return rowCodec{} }
+
+// rowCodec is the codec of TableRow. Rows are only read.
+type rowCodec struct{}
+
+func (rowCodec) form() form { return tableRows{} }
+
+func (rowCodec) decode(_ *endpoint, item item) (*TableRow, error) { return item.row, nil }
+
+func (rowCodec) encode(*TableRow) (*unstructured.Object, error) { return nil, errTable }
+
+func (rowCodec) change(*unstructured.Object, func(*TableRow) error) error { return errTable }
+
+// tableRows is the form of rows. A body holds a table.
+type tableRows struct{}
+
+func (tableRows) decodeItem(e *endpoint, body []byte) (item, error) {
+	table, err := e.decodeTable(e.limits(), body)
+	if err != nil {
+		return item{}, err
 	}
+	if len(table.rows) != 1 {
+		return item{}, fmt.Errorf("the table of one object has %d rows", len(table.rows))
+	}
+	return table.next()
 }
 
-// Watch yields changes as tables of one row, and is otherwise like [Resource.Watch]. Each table has the columns, though
-// the server sends them once.
-func (t *Tables) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[metav1.Table], error] {
-	return watchAs(ctx, t.resource, opts, t.watchDecoder)
+func (tableRows) readItems(e *endpoint, body io.Reader, _ *jsonread.Interner, _ bool) itemReader {
+	return &rowReader{table: table{endpoint: e}, body: body}
 }
 
-// OpenWatch is to Watch what [Resource.OpenWatch] is to [Resource.Watch].
-func (t *Tables) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[metav1.Table], error) {
-	return openWatchAs(ctx, t.resource, opts, t.watchDecoder)
+func (tableRows) readEvents(e *endpoint, body io.Reader, _ *jsonread.Interner) eventReader {
+	return &rowEvents{endpoint: e, events: lazyEvents{e.limits().NewWatchDecoder(body)}}
 }
 
-// watchDecoder returns a decoder of one watch, which adds the columns of the first table to the others.
-func (t *Tables) watchDecoder() decoder[metav1.Table] {
-	var columns []metav1.TableColumnDefinition
-	return convertingDecoder[metav1.Table](func(obj *unstructured.Lazy) (*metav1.Table, error) {
-		table, err := t.resource.convertTable(obj)
+// rowReader reads the rows of a list. It decodes the table with the first row.
+type rowReader struct {
+	table
+	body io.Reader // nil after the first row
+}
+
+func (r *rowReader) next() (item, error) {
+	if r.body != nil {
+		buffer, _ := buffers.Get().(*bytes.Buffer)
+		defer recycle(buffer)
+		limits := r.endpoint.limits().OfPage()
+		if err := limits.ReadInto(buffer, r.body); err != nil {
+			return item{}, fmt.Errorf("read the response: %w", err)
+		}
+		table, err := r.endpoint.decodeTable(limits, buffer.Bytes())
 		if err != nil {
-			return nil, err
+			return item{}, err
 		}
-		if len(table.ColumnDefinitions) > 0 {
-			columns = table.ColumnDefinitions
-		}
-		table.ColumnDefinitions = columns
-		return table, nil
-	})
+		*r = rowReader{table: *table}
+	}
+	return r.table.next()
 }
 
-func (r *Resource) convertTable(lazy *unstructured.Lazy) (*metav1.Table, error) {
+func (r *rowReader) meta() metav1.ListMeta { return r.listMeta }
+
+func (r *rowReader) typeMeta() metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: metaVersion, Kind: tableKind}
+}
+
+// rowEvents reads the rows of a watch. Each event has a table, usually of one row.
+type rowEvents struct {
+	endpoint  *endpoint
+	events    lazyEvents
+	eventType watch.EventType
+	table     *table // of the last event; nil before the first event
+}
+
+// next returns the next row of the last event or, after its last row, of the next event. An event without rows gets one without
+// cells.
+func (r *rowEvents) next() (itemEvent, error) {
+	if r.table == nil || len(r.table.rows) == r.table.count {
+		event, err := r.events.next()
+		if err != nil {
+			return itemEvent{}, err
+		}
+		table, err := r.endpoint.convertTable(event.item.lazy)
+		if err != nil {
+			return itemEvent{}, err
+		}
+		if len(table.columns) == 0 && r.table != nil {
+			table.columns = r.table.columns // the server sends them with the first event
+		}
+		if len(table.rows) == 0 {
+			table.rows = []any{map[string]any{}}
+		}
+		r.eventType = event.eventType
+		r.table = table
+	}
+	row, err := r.table.next()
+	return itemEvent{r.eventType, row}, err
+}
+
+// table is a decoded table. Its rows are converted when they are read.
+type table struct {
+	endpoint *endpoint
+	listMeta metav1.ListMeta
+	columns  []metav1.TableColumnDefinition
+	rows     []any
+	count    int // rows read
+}
+
+func (e *endpoint) decodeTable(limits unstructured.Limits, body []byte) (*table, error) {
+	lazy, err := limits.DecodeLazy(body)
+	if err != nil {
+		return nil, notObjectError(err)
+	}
+	return e.convertTable(lazy)
+}
+
+func (e *endpoint) convertTable(lazy *unstructured.Lazy) (*table, error) {
 	if lazy.GetKind() != tableKind || lazy.GetAPIVersion() != metaVersion {
 		return nil, fmt.Errorf("the response is a %s %s, not a table: the server cannot print this resource",
 			printable(lazy.GetAPIVersion()), printable(lazy.GetKind()))
@@ -116,39 +166,52 @@ func (r *Resource) convertTable(lazy *unstructured.Lazy) (*metav1.Table, error) 
 	}
 	rows, _ := obj.Object["rows"].([]any)
 	delete(obj.Object, "rows")
-	table := &metav1.Table{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, table); err != nil {
+	decoded := &metav1.Table{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, decoded); err != nil {
 		return nil, fmt.Errorf("decode the table: %w", err)
 	}
-	table.Rows = make([]metav1.TableRow, len(rows))
-	for i, row := range rows {
-		if table.Rows[i], err = r.convertRow(row); err != nil {
-			return nil, fmt.Errorf("decode row %d of the table: %w", i, err)
-		}
+	return &table{endpoint: e, listMeta: decoded.ListMeta, columns: decoded.ColumnDefinitions, rows: rows}, nil
+}
+
+// next returns the next row, or io.EOF.
+func (t *table) next() (item, error) {
+	if t.count == len(t.rows) {
+		return item{}, io.EOF
 	}
-	return table, nil
+	row, err := t.endpoint.convertRow(t.rows[t.count])
+	if err != nil {
+		return item{}, fmt.Errorf("decode row %d of the table: %w", t.count, err)
+	}
+	row.Columns = t.columns
+	row.ResourceVersion = t.listMeta.ResourceVersion
+	t.rows[t.count] = nil
+	t.count++
+	return item{row: row}, nil
 }
 
 // convertRow keeps the cells and the object as decoded; apimachinery would convert them to float64 and bytes.
-func (r *Resource) convertRow(value any) (row metav1.TableRow, err error) {
+func (e *endpoint) convertRow(value any) (*TableRow, error) {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return row, errors.New("not a JSON object")
+		return nil, errors.New("not a JSON object")
 	}
+	row := &TableRow{}
 	row.Cells, _ = fields["cells"].([]any)
 	if object, ok := fields["object"].(map[string]any); ok {
 		obj := &unstructured.Object{Object: object}
 		if isPartial(obj) {
-			r.setKind(obj)
+			e.setKind(obj)
 		}
-		row.Object.Object = obj
+		row.Object = obj
 	}
 	if conditions, ok := fields["conditions"]; ok {
 		var decoded struct {
 			Conditions []metav1.TableRowCondition `json:"conditions"`
 		}
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": conditions}, &decoded)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": conditions}, &decoded); err != nil {
+			return nil, err
+		}
 		row.Conditions = decoded.Conditions
 	}
-	return row, err
+	return row, nil
 }

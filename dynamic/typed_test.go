@@ -35,26 +35,26 @@ func guestNamed(name string, priority int32) *guest {
 	return one
 }
 
-// TestTypedResource_Requests compares the request of each verb.
-func TestTypedResource_Requests(t *testing.T) {
+// TestHandle_Requests compares the request of each verb.
+func TestHandle_Requests(t *testing.T) {
 	const sent = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"priority":8}}`
-	for want, call := range map[string]func(*testing.T, *dynamic.TypedResource[guest]) (*guest, error){
-		`GET /api/v1/namespaces/home/pods/web?resourceVersion=0`: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
+	for want, call := range map[string]func(*testing.T, *dynamic.Handle[guest]) (*guest, error){
+		`GET /api/v1/namespaces/home/pods/web?resourceVersion=0`: func(t *testing.T, pods *dynamic.Handle[guest]) (*guest, error) {
 			return pods.Get(t.Context(), "web", &metav1.GetOptions{ResourceVersion: "0"})
 		},
-		`GET /api/v1/namespaces/shop/pods/web/status`: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
+		`GET /api/v1/namespaces/shop/pods/web/status`: func(t *testing.T, pods *dynamic.Handle[guest]) (*guest, error) {
 			return pods.Namespace("shop").Subresource("status").Get(t.Context(), "web", nil)
 		},
-		`POST /api/v1/namespaces/home/pods?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
+		`POST /api/v1/namespaces/home/pods?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.Handle[guest]) (*guest, error) {
 			return pods.Create(t.Context(), guestNamed("web", 8), &metav1.CreateOptions{FieldManager: "me"})
 		},
-		`PUT /api/v1/namespaces/home/pods/web?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
+		`PUT /api/v1/namespaces/home/pods/web?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.Handle[guest]) (*guest, error) {
 			return pods.Update(t.Context(), guestNamed("web", 8), &metav1.UpdateOptions{FieldManager: "me"})
 		},
-		`PATCH /api/v1/namespaces/home/pods/web?fieldManager=me&force=false application/apply-patch+yaml ` + sent: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
+		`PATCH /api/v1/namespaces/home/pods/web?fieldManager=me&force=false application/apply-patch+yaml ` + sent: func(t *testing.T, pods *dynamic.Handle[guest]) (*guest, error) {
 			return pods.Apply(t.Context(), guestNamed("web", 8), &metav1.ApplyOptions{FieldManager: "me"})
 		},
-		`PATCH /api/v1/namespaces/home/pods/web application/merge-patch+json {"spec":{"priority":8}}`: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
+		`PATCH /api/v1/namespaces/home/pods/web application/merge-patch+json {"spec":{"priority":8}}`: func(t *testing.T, pods *dynamic.Handle[guest]) (*guest, error) {
 			return pods.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"priority":8}}`), nil)
 		},
 	} {
@@ -69,7 +69,7 @@ func TestTypedResource_Requests(t *testing.T) {
 	}
 }
 
-func TestTypedResource_ListAndWatch(t *testing.T) {
+func TestHandle_ListAndWatch(t *testing.T) {
 	const item = `{"metadata":{"name":"a"},"spec":{"priority":7}}`
 	client, server := script(t,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{"continue":"more"},"items":[`+item+`]}`,
@@ -105,10 +105,10 @@ func TestTypedResource_ListAndWatch(t *testing.T) {
 	assert.Equal(t, []string{"GET /api/v1/pods?limit=500", "GET /api/v1/pods?continue=more&limit=500", "GET /api/v1/pods", "GET /api/v1/pods?watch=true"}, server.seen())
 }
 
-// TestTypedResource_KeepsItsType rejects a promoted method with an untyped handle or object.
-func TestTypedResource_KeepsItsType(t *testing.T) {
+// TestHandle_KeepsItsType rejects a promoted method with an untyped handle or object.
+func TestHandle_KeepsItsType(t *testing.T) {
 	otherKinds := []string{"Scale"}
-	for method := range reflect.TypeFor[*dynamic.TypedResource[guest]]().Methods() {
+	for method := range reflect.TypeFor[*dynamic.Handle[guest]]().Methods() {
 		if signature := method.Type.String(); !slices.Contains(otherKinds, method.Name) {
 			assert.NotContains(t, signature, reflect.TypeFor[*dynamic.Resource]().String(), method.Name)
 			assert.NotContains(t, signature, reflect.TypeFor[unstructured.Object]().String(), method.Name)
@@ -116,7 +116,7 @@ func TestTypedResource_KeepsItsType(t *testing.T) {
 	}
 }
 
-func TestTypedResource_VerbsOnSeveralObjects(t *testing.T) {
+func TestHandle_VerbsOnSeveralObjects(t *testing.T) {
 	list := answeredTo("list", "Pod", podReply)
 	client, _ := script(t, list, list)
 	var written []dynamic.Write
@@ -126,7 +126,7 @@ func TestTypedResource_VerbsOnSeveralObjects(t *testing.T) {
 	page, err := pods.DeleteCollection(t.Context(), nil, nil)
 	require.NoError(t, err)
 	assert.Equal(t, "web", page.Items[0].Name)
-	err = pods.Metadata().ForEach(t.Context(), nil, nil, func(_ context.Context, in *dynamic.TypedResource[guest], pod *guest) error {
+	err = pods.Metadata().ForEach(t.Context(), nil, nil, func(_ context.Context, in *dynamic.Handle[guest], pod *guest) error {
 		assert.Equal(t, "pods", in.String())
 		assert.Equal(t, "web", pod.Name)
 		return nil
@@ -136,10 +136,10 @@ func TestTypedResource_VerbsOnSeveralObjects(t *testing.T) {
 
 	client, _ = script(t, answeredTo("list", "Pod", `{"metadata":{"name":"web"},"spec":{"priority":"high"}}`))
 	err = dynamic.As[guest](resource(t, client, "pods")).ForEach(t.Context(), nil, nil, nil)
-	assert.EqualError(t, err, `pods "web": decode as dynamic_test.guest: .spec.priority: is string, not int32`)
+	assert.EqualError(t, err, `pods "web": decode pods "web" as dynamic_test.guest: .spec.priority: is string, not int32`)
 }
 
-func TestTypedResource_Wait(t *testing.T) {
+func TestHandle_Wait(t *testing.T) {
 	client, _ := script(t, podReply)
 	pod, err := dynamic.As[guest](resource(t, client, "pods")).Wait(t.Context(), "web", dynamic.Exists())
 	require.NoError(t, err)
@@ -149,18 +149,18 @@ func TestTypedResource_Wait(t *testing.T) {
 	assert.EqualError(t, err, `decode pods "shop/web" as dynamic_test.guest: .spec.priority: is string, not int32`)
 }
 
-func TestTypedResource_ConversionErrors(t *testing.T) {
+func TestHandle_ConversionErrors(t *testing.T) {
 	const bad = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":"high"}}`
 	const want = `decode pods "shop/web" as dynamic_test.guest: .spec.priority: is string, not int32`
-	for verb, call := range map[string]func(*dynamic.TypedResource[guest]) error{
-		"get": func(pods *dynamic.TypedResource[guest]) error {
+	for verb, call := range map[string]func(*dynamic.Handle[guest]) error{
+		"get": func(pods *dynamic.Handle[guest]) error {
 			_, err := pods.Get(t.Context(), "web", nil)
 			return err
 		},
-		"list":  func(pods *dynamic.TypedResource[guest]) error { return drain(pods.List(t.Context(), nil)) },
-		"page":  func(pods *dynamic.TypedResource[guest]) error { _, err := pods.ListPage(t.Context(), nil); return err },
-		"watch": func(pods *dynamic.TypedResource[guest]) error { return drain(pods.Watch(t.Context(), nil)) },
-		"upsert": func(pods *dynamic.TypedResource[guest]) error {
+		"list":  func(pods *dynamic.Handle[guest]) error { return drain(pods.List(t.Context(), nil)) },
+		"page":  func(pods *dynamic.Handle[guest]) error { _, err := pods.ListPage(t.Context(), nil); return err },
+		"watch": func(pods *dynamic.Handle[guest]) error { return drain(pods.Watch(t.Context(), nil)) },
+		"upsert": func(pods *dynamic.Handle[guest]) error {
 			_, _, err := pods.Upsert(t.Context(), "web", func(*guest) error { return errors.New("called") }, nil)
 			return err
 		},
@@ -182,7 +182,7 @@ func TestTypedResource_ConversionErrors(t *testing.T) {
 	}
 }
 
-func TestTypedResource_RejectsInvalidObjects(t *testing.T) {
+func TestHandle_RejectsInvalidObjects(t *testing.T) {
 	client, server := script(t, podReply)
 	pods := dynamic.As[guest](resource(t, client, "pods"))
 	_, err := pods.Create(t.Context(), nil, nil)
@@ -201,7 +201,7 @@ func TestTypedResource_RejectsInvalidObjects(t *testing.T) {
 	assert.Empty(t, server.seen())
 }
 
-func TestTypedResource_LazyAndMetadata(t *testing.T) {
+func TestHandle_LazyAndMetadata(t *testing.T) {
 	client, _ := script(t, answeredTo("list", "Pod", whole))
 	pods := resource(t, client, "pods")
 	for lazy, err := range dynamic.As[unstructured.Lazy](pods).List(t.Context(), nil) {
@@ -232,8 +232,8 @@ func TestTypedResource_LazyAndMetadata(t *testing.T) {
 	assert.Equal(t, []string{`PUT /api/v1/namespaces/home/pods/web application/json {"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"}}`}, server.seen())
 }
 
-// TestTypedResource_UpsertKeepsOtherFields compares what is written for a stored object and a change.
-func TestTypedResource_UpsertKeepsOtherFields(t *testing.T) {
+// TestHandle_UpsertKeepsOtherFields compares what is written for a stored object and a change.
+func TestHandle_UpsertKeepsOtherFields(t *testing.T) {
 	const put = `PUT /api/v1/namespaces/home/pods/web application/json `
 	for name, tc := range map[string]struct {
 		stored string
@@ -299,7 +299,7 @@ type roster struct {
 	} `json:"place,omitzero"`
 }
 
-func TestTypedResource_UpsertKeepsUnchangedValues(t *testing.T) {
+func TestHandle_UpsertKeepsUnchangedValues(t *testing.T) {
 	const put, post = `PUT …/web application/json `, `POST … application/json `
 	for name, tc := range map[string]struct {
 		stored answer
@@ -337,7 +337,7 @@ func TestTypedResource_UpsertKeepsUnchangedValues(t *testing.T) {
 	}
 }
 
-func TestTypedResource_UpsertErrors(t *testing.T) {
+func TestHandle_UpsertErrors(t *testing.T) {
 	pods, server := exchanging(t, respond(podReply))
 	_, _, err := dynamic.As[unstructured.Object](pods).Upsert(t.Context(), "web", func(obj *unstructured.Object) error {
 		obj.Object["spec"] = func() {}

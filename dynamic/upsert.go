@@ -34,18 +34,32 @@ const (
 // After ten attempts with backoff, about four seconds, Upsert returns the server's last error, such as a conflict for which
 // apierrors.IsConflict holds. An error of change is returned at once.
 //
-// opts apply to both update and creation. On a subresource, such as "status", the object must exist.
-func (r *Resource) Upsert(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (*unstructured.Object, UpsertResult, error) {
+// opts apply to both update and creation. A struct T is written with the stored fields that T lacks, except within the items of a
+// changed list. On a subresource, such as "status", the object must exist.
+func (h *Handle[T]) Upsert(ctx context.Context, name string, change func(*T) error, opts *metav1.UpdateOptions) (*T, UpsertResult, error) {
 	if change == nil {
-		return nil, "", r.invalid("update", name, "the change to make is nil")
+		return nil, "", h.invalid("update", name, "the change to make is nil")
 	}
-	if r.representation.kind != "" {
-		return nil, "", r.invalid("update", name, "a change needs the whole object (remove Metadata)")
+	if h.representation.kind != "" {
+		return nil, "", h.invalid("update", name, "a change needs the whole object (remove Metadata or Tables)")
 	}
+	changeObject := func(obj *unstructured.Object) error { return h.codec.change(obj, change) }
+	obj, result, err := upsert(ctx, h.objects(), name, changeObject, opts)
+	if err != nil {
+		return nil, "", err
+	}
+	stored, err := h.codec.decode(&h.endpoint, item{object: obj})
+	if err != nil {
+		return nil, "", err
+	}
+	return stored, result, nil
+}
+
+func upsert(ctx context.Context, r *Resource, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (*unstructured.Object, UpsertResult, error) {
 	var obj *unstructured.Object
 	var result UpsertResult
 	err := retryConflicts(ctx, func(ctx context.Context) (isRetryable bool, err error) {
-		obj, result, isRetryable, err = r.upsertOnce(ctx, name, change, opts)
+		obj, result, isRetryable, err = upsertOnce(ctx, r, name, change, opts)
 		return isRetryable, err
 	})
 	if err != nil {
@@ -55,7 +69,7 @@ func (r *Resource) Upsert(ctx context.Context, name string, change func(*unstruc
 }
 
 // upsertOnce makes a single attempt. isRetryable reports a concurrent write.
-func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (stored *unstructured.Object, result UpsertResult, isRetryable bool, err error) {
+func upsertOnce(ctx context.Context, r *Resource, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (stored *unstructured.Object, result UpsertResult, isRetryable bool, err error) {
 	obj, err := r.Get(ctx, name, nil)
 	isNew := apierrors.IsNotFound(err) && r.subresource == ""
 	if isNew {
@@ -89,18 +103,18 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 }
 
 // newObject returns an object with only kind, name and namespace.
-func (r *Resource) newObject(name string) *unstructured.Object {
+func (e *endpoint) newObject(name string) *unstructured.Object {
 	obj := &unstructured.Object{Object: map[string]any{}}
-	r.setKind(obj)
+	e.setKind(obj)
 	obj.SetName(name)
-	if r.isNamespaced() {
-		obj.SetNamespace(r.namespace)
+	if e.isNamespaced() {
+		obj.SetNamespace(e.namespace)
 	}
 	return obj
 }
 
 // applyChange calls change and rejects changes of the object's identity.
-func (r *Resource) applyChange(obj *unstructured.Object, change func(*unstructured.Object) error) error {
+func (e *endpoint) applyChange(obj *unstructured.Object, change func(*unstructured.Object) error) error {
 	name := obj.GetName()
 	before := identifiers(obj)
 	if err := change(obj); err != nil {
@@ -108,7 +122,7 @@ func (r *Resource) applyChange(obj *unstructured.Object, change func(*unstructur
 	}
 	for i, after := range identifiers(obj) {
 		if after != before[i] {
-			return r.invalid("update", name, "the change sets %s to %q, but it must stay %q", after.field, after.value, before[i].value)
+			return e.invalid("update", name, "the change sets %s to %q, but it must stay %q", after.field, after.value, before[i].value)
 		}
 	}
 	return nil
@@ -127,7 +141,7 @@ func identifiers(obj *unstructured.Object) []identifier {
 // RetryOnConflict calls change until it returns nil or an error other than a conflict (apierrors.IsConflict), at most ten times
 // with backoff, about four seconds. It returns the last error of change. change must read its objects in each call. If ctx ends
 // in between, the error wraps both ctx's and the last conflict. An *[ApplyConflictError] is returned at once, because a
-// repetition does not resolve it. For a single object, [Resource.Upsert] is easier. See
+// repetition does not resolve it. For a single object, [Handle.Upsert] is easier. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 func RetryOnConflict(ctx context.Context, change func(context.Context) error) error {
 	return retryConflicts(ctx, func(ctx context.Context) (isRetryable bool, err error) {

@@ -131,7 +131,7 @@ func TestUpsert_ErrorOfChange(t *testing.T) {
 	_, _, err = pods.Upsert(t.Context(), "web", nil, nil)
 	require.ErrorContains(t, err, "the change to make is nil")
 	_, _, err = pods.Metadata().Upsert(t.Context(), "web", labelled, nil)
-	require.ErrorContains(t, err, "a change needs the whole object (remove Metadata)")
+	require.ErrorContains(t, err, "a change needs the whole object (remove Metadata or Tables)")
 	_, _, err = pods.AllNamespaces().Upsert(t.Context(), "web", labelled, nil)
 	require.ErrorContains(t, err, "one object needs a namespace")
 }

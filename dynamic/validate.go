@@ -42,16 +42,16 @@ func (e *InvalidRequestError) Error() string {
 // Unwrap returns the cause, such as the error of a selector's parser.
 func (e *InvalidRequestError) Unwrap() error { return e.cause }
 
-func (r *Resource) invalid(verb, name, reason string, args ...any) error {
-	return r.invalidFor(nil, verb, name, fmt.Sprintf(reason, args...))
+func (e *endpoint) invalid(verb, name, reason string, args ...any) error {
+	return e.invalidFor(nil, verb, name, fmt.Sprintf(reason, args...))
 }
 
 // invalidFor is invalid with a cause; without one the reason is the cause. It is not worth a retry.
-func (r *Resource) invalidFor(cause error, verb, name, reason string) error {
+func (e *endpoint) invalidFor(cause error, verb, name, reason string) error {
 	if cause == nil {
 		cause = errors.New(reason)
 	}
-	return &InvalidRequestError{Verb: verb, Resource: r.String(), Name: name, Reason: reason, cause: retry.Terminal(cause)}
+	return &InvalidRequestError{Verb: verb, Resource: e.String(), Name: name, Reason: reason, cause: retry.Terminal(cause)}
 }
 
 // notServedError is the cause of an InvalidRequestError for which a server would return a Status. It has that Status's
@@ -63,65 +63,70 @@ func (e *notServedError) Error() string { return e.status.Message }
 // Status implements apierrors.APIStatus, by which apierrors.IsNotFound and others classify errors.
 func (e *notServedError) Status() metav1.Status { return e.status }
 
-func (r *Resource) notServed(verb, name string, code int32, statusReason metav1.StatusReason, reason string, served []string) error {
+func (e *endpoint) notServed(verb, name string, code int32, statusReason metav1.StatusReason, reason string, served []string) error {
 	reason = fmt.Sprintf(reason, cmp.Or(strings.Join(served, ", "), "none"))
-	return r.invalidFor(&notServedError{metav1.Status{
+	return e.invalidFor(&notServedError{metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: statusReason, Message: reason,
-		Details: &metav1.StatusDetails{Group: r.mapping.GVR.Group, Kind: r.mapping.GVR.Resource},
+		Details: &metav1.StatusDetails{Group: e.mapping.GVR.Group, Kind: e.mapping.GVR.Resource},
 	}}, verb, name, reason)
 }
 
 // validateObject validates a call on one object: the server serves the verb, and all segments of the path are valid.
-func (r *Resource) validateObject(verb, name string) error {
-	if err := r.validateVerb(verb, name); err != nil {
+func (e *endpoint) validateObject(verb, name string) error {
+	if err := e.validateVerb(verb, name); err != nil {
 		return err
 	}
-	return r.validateObjectPath(verb, name)
+	return e.validateObjectPath(verb, name)
 }
 
-func (r *Resource) validateCollection(verb string, opts *metav1.ListOptions) error {
-	if r.subresource != "" {
-		return r.invalid(verb, "", "a subresource belongs to one object and has no collection (remove Subresource)")
+func (e *endpoint) validateCollection(verb string, opts *metav1.ListOptions) error {
+	if e.subresource != "" {
+		return e.invalid(verb, "", "a subresource belongs to one object and has no collection (remove Subresource)")
 	}
-	if err := r.validateVerb(verb, ""); err != nil {
+	if err := e.validateVerb(verb, ""); err != nil {
 		return err
 	}
-	if err := r.validateCollectionPath(verb, ""); err != nil || opts == nil && r.name == "" {
+	if err := e.validateCollectionPath(verb, ""); err != nil || opts == nil && e.name == "" {
 		return err
 	}
-	if reason := invalidSegment(r.name); r.name != "" && reason != "" {
-		return r.invalid(verb, r.name, "the name %s", reason)
+	if reason := invalidSegment(e.name); e.name != "" && reason != "" {
+		return e.invalid(verb, e.name, "the name %s", reason)
 	}
 	if opts == nil {
 		return nil
 	}
 	if opts.Watch && verb != "watch" {
-		return r.invalid(verb, "", "ListOptions.Watch is set (call Watch to watch)")
+		return e.invalid(verb, "", "ListOptions.Watch is set (call Watch to watch)")
 	}
 	// The server parses selectors with the same code. Which fields it supports only the server knows.
 	if _, err := labels.Parse(opts.LabelSelector); err != nil {
-		return r.invalidFor(err, verb, "", fmt.Sprintf("the label selector %q cannot be parsed: %v", opts.LabelSelector, err))
+		return e.invalidFor(err, verb, "", fmt.Sprintf("the label selector %q cannot be parsed: %v", opts.LabelSelector, err))
 	}
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
-		return r.invalidFor(err, verb, "", fmt.Sprintf("the field selector %q cannot be parsed: %v", opts.FieldSelector, err))
+		return e.invalidFor(err, verb, "", fmt.Sprintf("the field selector %q cannot be parsed: %v", opts.FieldSelector, err))
 	}
 	return nil
 }
 
-// validateVerb rejects a verb or a subresource that the server does not serve.
-func (r *Resource) validateVerb(verb, name string) error {
-	verbs := r.mapping.Verbs
-	if len(verbs)+len(r.mapping.Subresources) == 0 {
+// validateVerb rejects a verb or a subresource that the server does not serve, and writes to tables.
+func (e *endpoint) validateVerb(verb, name string) error {
+	if verb != "get" && verb != "list" && verb != "watch" {
+		if err := e.rejectTables(verb, name); err != nil {
+			return err
+		}
+	}
+	verbs := e.mapping.Verbs
+	if len(verbs)+len(e.mapping.Subresources) == 0 {
 		return nil // a mapping that does not list them
 	}
-	if r.subresource != "" {
-		sub, ok := r.mapping.Subresource(r.subresource)
+	if e.subresource != "" {
+		sub, ok := e.mapping.Subresource(e.subresource)
 		if !ok {
 			var served []string
-			for _, other := range r.mapping.Subresources {
+			for _, other := range e.mapping.Subresources {
 				served = append(served, other.Name)
 			}
-			return r.notServed(verb, name, http.StatusNotFound, metav1.StatusReasonNotFound,
+			return e.notServed(verb, name, http.StatusNotFound, metav1.StatusReasonNotFound,
 				"the server serves no such subresource (there are: %s)", served)
 		}
 		verbs = sub.Verbs
@@ -129,47 +134,55 @@ func (r *Resource) validateVerb(verb, name string) error {
 	if slices.Contains(verbs, verb) {
 		return nil
 	}
-	return r.notServed(verb, name, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+	return e.notServed(verb, name, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 		"the server does not support the verb (it has: %s)", verbs)
 }
 
-func (r *Resource) validateObjectPath(verb, name string) error {
+// rejectTables rejects a call that reads or writes objects on a handle of Tables.
+func (e *endpoint) rejectTables(verb, name string) error {
+	if e.representation.kind == tableKind {
+		return e.invalid(verb, name, "rows of a table are no objects (use the handle without Tables)")
+	}
+	return nil
+}
+
+func (e *endpoint) validateObjectPath(verb, name string) error {
 	if reason := invalidSegment(name); reason != "" {
-		return r.invalid(verb, name, "the name %s", reason)
+		return e.invalid(verb, name, "the name %s", reason)
 	}
-	if r.name != "" && name != r.name {
-		return r.invalid(verb, name, "name mismatch: call has %q, handle has %q", name, r.name)
+	if e.name != "" && name != e.name {
+		return e.invalid(verb, name, "name mismatch: call has %q, handle has %q", name, e.name)
 	}
-	if r.isNamespaced() && r.scope == allNamespaces {
-		return r.invalid(verb, name, "one object needs a namespace (choose it with Namespace)")
+	if e.isNamespaced() && e.scope == allNamespaces {
+		return e.invalid(verb, name, "one object needs a namespace (choose it with Namespace)")
 	}
-	if r.subresource != "" {
-		for segment := range strings.SplitSeq(r.subresource, "/") { // some servers have two, such as sev/setupsession
+	if e.subresource != "" {
+		for segment := range strings.SplitSeq(e.subresource, "/") { // some servers have two, such as sev/setupsession
 			if reason := invalidSegment(segment); reason != "" {
-				return r.invalid(verb, name, "the subresource's segment %s %s", quoted(segment), reason)
+				return e.invalid(verb, name, "the subresource's segment %s %s", quoted(segment), reason)
 			}
 		}
 	}
-	return r.validateCollectionPath(verb, name)
+	return e.validateCollectionPath(verb, name)
 }
 
-func (r *Resource) validateCollectionPath(verb, name string) error {
-	segments := []string{r.mapping.GVR.Version, r.mapping.GVR.Resource} // from a server, perhaps a hostile one
-	if group := r.mapping.GVR.Group; group != "" {
+func (e *endpoint) validateCollectionPath(verb, name string) error {
+	segments := []string{e.mapping.GVR.Version, e.mapping.GVR.Resource} // from a server, perhaps a hostile one
+	if group := e.mapping.GVR.Group; group != "" {
 		segments = append(segments, group)
 	}
 	for _, segment := range segments {
 		if reason := invalidSegment(segment); reason != "" {
-			return r.invalid(verb, name, "the segment %s of the resource's path %s", quoted(segment), reason)
+			return e.invalid(verb, name, "the segment %s of the resource's path %s", quoted(segment), reason)
 		}
 	}
 	switch {
-	case !r.isNamespaced() && r.scope == chosenNamespace:
-		return r.invalid(verb, name, "%s is cluster-scoped (remove Namespace(%q))", r.mapping.GVK.Kind, r.namespace)
-	case r.isNamespaced() && r.scope != allNamespaces:
-		if reason := invalidSegment(r.namespace); reason != "" {
-			return r.invalid(verb, name, "the namespace %q %s (choose one with Namespace, or AllNamespaces to list or watch in all)",
-				r.namespace, reason)
+	case !e.isNamespaced() && e.scope == chosenNamespace:
+		return e.invalid(verb, name, "%s is cluster-scoped (remove Namespace(%q))", e.mapping.GVK.Kind, e.namespace)
+	case e.isNamespaced() && e.scope != allNamespaces:
+		if reason := invalidSegment(e.namespace); reason != "" {
+			return e.invalid(verb, name, "the namespace %q %s (choose one with Namespace, or AllNamespaces to list or watch in all)",
+				e.namespace, reason)
 		}
 	}
 	return nil
@@ -187,67 +200,67 @@ func invalidSegment(text string) string {
 	return strings.Join(pathsegment.Validate(text), " and ")
 }
 
-// validateWrite validates a call that writes obj. It returns the handle to write it with, which is in the object's
-// namespace unless the caller chose one, and the name in the request's path, empty for a new object.
-func (r *Resource) validateWrite(verb string, obj *unstructured.Object) (target *Resource, name string, err error) {
-	if err := r.validateContent(verb, obj); err != nil {
+// validateWrite validates a call that writes obj. It returns e in the namespace of obj, and the name in the request's path,
+// which is empty for a new object.
+func (e *endpoint) validateWrite(verb string, obj *unstructured.Object) (target *endpoint, name string, err error) {
+	if err := e.validateContent(verb, obj); err != nil {
 		return nil, "", err
 	}
 	name = obj.GetName()
-	target = r
+	target = e
 	if namespace := obj.GetNamespace(); namespace != "" {
 		switch {
-		case !r.mapping.Namespaced && !r.isScopeUnknown:
-			return nil, "", r.invalid(verb, name, "%s is cluster-scoped, but the object has the namespace %q (remove it)", r.mapping.GVK.Kind, namespace)
-		case r.scope == chosenNamespace && r.namespace != namespace:
-			return nil, "", r.invalid(verb, name, "namespace mismatch: object has %q, handle has %q", namespace, r.namespace)
+		case !e.mapping.Namespaced && !e.isScopeUnknown:
+			return nil, "", e.invalid(verb, name, "%s is cluster-scoped, but the object has the namespace %q (remove it)", e.mapping.GVK.Kind, namespace)
+		case e.scope == chosenNamespace && e.namespace != namespace:
+			return nil, "", e.invalid(verb, name, "namespace mismatch: object has %q, handle has %q", namespace, e.namespace)
 		}
-		target = r.Namespace(namespace)
+		target = e.inNamespace(namespace)
 	}
 	switch {
-	case r.name == "":
-	case r.subresource != "":
-		name = r.name
-	case name != r.name:
-		return nil, "", r.invalid(verb, name, "name mismatch: object has %q, handle has %q", name, r.name)
+	case e.name == "":
+	case e.subresource != "":
+		name = e.name
+	case name != e.name:
+		return nil, "", e.invalid(verb, name, "name mismatch: object has %q, handle has %q", name, e.name)
 	}
 	switch {
-	case verb != "create" || r.subresource != "":
+	case verb != "create" || e.subresource != "":
 		return target, name, target.validateObject(verb, name)
 	case target.isNamespaced() && target.scope == allNamespaces:
-		return nil, "", r.invalid(verb, name, "neither the object nor the handle has a namespace (choose one with Namespace)")
+		return nil, "", e.invalid(verb, name, "neither the object nor the handle has a namespace (choose one with Namespace)")
 	default:
 		return target, "", target.validateCollection(verb, nil)
 	}
 }
 
 // validateContent rejects an object of another kind, and one that the verb must not write.
-func (r *Resource) validateContent(verb string, obj *unstructured.Object) error {
+func (e *endpoint) validateContent(verb string, obj *unstructured.Object) error {
 	if obj == nil || obj.Object == nil {
-		return r.invalid(verb, "", "the object is nil")
+		return e.invalid(verb, "", "the object is nil")
 	}
 	name := obj.GetName()
 	kind := obj.GroupVersionKind()
-	sub, ok := r.mapping.Subresource(r.subresource)
+	sub, ok := e.mapping.Subresource(e.subresource)
 	switch {
-	case isPartial(obj) || verb == "update" && r.lacksManagedFields(obj):
-		return r.invalid(verb, name, "the object is metadata only, and writing it would empty the stored one "+
+	case isPartial(obj) || verb == "update" && e.lacksManagedFields(obj):
+		return e.invalid(verb, name, "the object is metadata only, and writing it would empty the stored one "+
 			"(use Patch, or read it without Metadata; to empty a field, set it)")
 	case verb == "patch" && len(obj.GetManagedFields()) > 0:
-		return r.invalid(verb, name, "an object to apply has no metadata.managedFields "+
+		return e.invalid(verb, name, "an object to apply has no metadata.managedFields "+
 			"(apply the fields you want, not an object read from the server)")
-	case kind.Empty() || r.mapping.GVK.Empty():
-	case r.subresource == "" && kind != r.mapping.GVK:
-		return r.invalid(verb, name, "the object is a %s, not a %s (Client.ForObject returns the right handle)", kind, r.mapping.GVK)
+	case kind.Empty() || e.mapping.GVK.Empty():
+	case e.subresource == "" && kind != e.mapping.GVK:
+		return e.invalid(verb, name, "the object is a %s, not a %s (Client.ForObject returns the right handle)", kind, e.mapping.GVK)
 	case ok && !sub.GVK.Empty() && kind.GroupKind() != sub.GVK.GroupKind(): // some take several versions, such as eviction
-		return r.invalid(verb, name, "the object is a %s, but this subresource takes a %s", kind, sub.GVK)
+		return e.invalid(verb, name, "the object is a %s, but this subresource takes a %s", kind, sub.GVK)
 	}
 	return nil
 }
 
 // lacksManagedFields reports whether obj is metadata only although its managedFields list other fields, written through
 // the handle's subresource.
-func (r *Resource) lacksManagedFields(obj *unstructured.Object) bool {
+func (e *endpoint) lacksManagedFields(obj *unstructured.Object) bool {
 	for field := range obj.Object {
 		if field != "apiVersion" && field != "kind" && field != "metadata" {
 			return false
@@ -257,7 +270,7 @@ func (r *Resource) lacksManagedFields(obj *unstructured.Object) bool {
 	entries, _ := metadata["managedFields"].([]any)
 	for _, entry := range entries {
 		entry, _ := entry.(map[string]any)
-		if subresource, _ := entry["subresource"].(string); subresource != r.subresource {
+		if subresource, _ := entry["subresource"].(string); subresource != e.subresource {
 			continue
 		}
 		fields, _ := entry["fieldsV1"].(map[string]any)

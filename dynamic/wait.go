@@ -30,11 +30,7 @@ import (
 //
 // Wait gets the object and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames suffice.
 // Events that are older than a state that Wait has seen do not count: API servers may lag behind each other. An object that
-// did not exist is read once more when its first event arrives. Wait recovers from closed and expired watches, restarts of
-// the server and broken connections, with delays of up to seven seconds. It ends with an error of [Matches], and with a
-// request that the server rejects: for two seconds with 401 or 403 or, after the first watch, for five, since a starting
-// server denies every request for a moment. While the server does not serve the resource no condition holds, not even
-// [Deleted]; after five seconds Wait ends with an error for which apierrors.IsNotFound holds.
+// did not exist is read once more when its first event arrives.
 //
 // Wait recovers from closed and expired watches, server restarts and broken connections, with delays of up to seven seconds. It
 // returns errors of [Matches] and terminal rejections. 401 and 403 are terminal after two seconds or, after the first watch,
@@ -42,7 +38,18 @@ import (
 // holds, not even [Deleted]. After five seconds Wait returns an error for which apierrors.IsNotFound holds.
 //
 // When Wait returns for an established CustomResourceDefinition, its kinds can be looked up.
-func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*unstructured.Object, error) {
+func (h *Handle[T]) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*T, error) {
+	if err := h.rejectTables("watch", name); err != nil {
+		return nil, err
+	}
+	obj, err := wait(ctx, h.objects(), name, conditions)
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	return h.codec.decode(&h.endpoint, item{object: obj})
+}
+
+func wait(ctx context.Context, r *Resource, name string, conditions []WaitCondition) (*unstructured.Object, error) {
 	w := &waiter{resource: r, name: name, conditions: conditions, denials: retry.Denials{Grace: firstDenialGrace}}
 	if err := w.validate(); err != nil {
 		return nil, err
@@ -55,7 +62,7 @@ func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCond
 			r.awaitDiscovery(ctx, w.object)
 			return w.last, nil
 		}
-		switch isTerminal := w.isTerminal(err); {
+		switch isTerminal := w.recordError(err); {
 		case isTerminal && !w.notServedSince.IsZero():
 			return nil, fmt.Errorf("wait for %s: the resource is not served: %w", w.target(), err)
 		case isTerminal:
@@ -127,7 +134,7 @@ func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
 			from = w.object.GetResourceVersion()
 		}
 	}
-	stream, err := openWatchAs(ctx, w.resource.Named(w.name), &metav1.ListOptions{ResourceVersion: from}, w.resource.objectDecoder)
+	stream, err := w.resource.Named(w.name).OpenWatch(ctx, &metav1.ListOptions{ResourceVersion: from})
 	if err != nil {
 		w.isExpired = retry.IsExpired(err)
 		return false, err
@@ -222,9 +229,9 @@ func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
 	return len(w.reasons) == 0, nil
 }
 
-// isTerminal reports whether err ends the wait: an error of a condition, 401 and 403 after the grace period, 404 for the path
-// after notServedGrace, or any other rejection.
-func (w *waiter) isTerminal(err error) bool {
+// recordError records the time of denials and of 404 for the path. It reports whether err ends the wait: an error of a condition,
+// 401 and 403 after the grace period, 404 for the path after notServedGrace, or any other rejection.
+func (w *waiter) recordError(err error) (isTerminal bool) {
 	denied := w.denials.Transient(err)
 	switch {
 	case w.conditionErr != nil || !retry.IsPathNotFound(err):
@@ -260,20 +267,20 @@ const maxDiscoveryLag = 10 * time.Second
 
 // awaitDiscovery waits until discovery serves the kinds of obj, an established CustomResourceDefinition. It returns immediately
 // for other objects. Failures are ignored: the next lookup reports them.
-func (r *Resource) awaitDiscovery(ctx context.Context, obj *unstructured.Object) {
-	kinds := r.definedKinds(obj)
+func (e *endpoint) awaitDiscovery(ctx context.Context, obj *unstructured.Object) {
+	kinds := e.definedKinds(obj)
 	if len(kinds) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxDiscoveryLag)
 	defer cancel()
-	_, _ = restmapper.New(r.discovery).WaitForKinds(ctx, kinds...)
+	_, _ = restmapper.New(e.discovery).WaitForKinds(ctx, kinds...)
 }
 
 // definedKinds returns the kinds defined by obj, an established CustomResourceDefinition, in each served version. It returns
 // nil if obj is being deleted.
-func (r *Resource) definedKinds(obj *unstructured.Object) (kinds []schema.GroupVersionKind) {
-	if !isDefinition(r.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
+func (e *endpoint) definedKinds(obj *unstructured.Object) (kinds []schema.GroupVersionKind) {
+	if !isDefinition(e.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
 		return nil
 	}
 	kind := definedKind(obj)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WaitCondition is a condition for [Resource.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],
+// WaitCondition is a condition for [Handle.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],
 // [HasField] and [Matches] create it. It may be used repeatedly.
 type WaitCondition struct {
 	// reason returns why the condition does not hold, or "". obj is nil if the object does not exist. first is the UID of the

@@ -9,46 +9,31 @@ import (
 	"net"
 	"sync/atomic"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WatchStream is an accepted watch, opened by [Resource.OpenWatch]. Next must not be called concurrently. Close may be called
+// WatchStream is an accepted watch, opened by [Handle.OpenWatch]. Next must not be called concurrently. Close may be called
 // from any goroutine.
 type WatchStream[T any] struct {
-	resource *Resource
-	body     *errorRecorder
-	decoder  decoder[T]
-	events   *unstructured.WatchDecoder
-	err      error // returned by all later calls of Next
-	isClosed atomic.Bool
+	stream *watchStream
+	codec  codec[T]
 }
 
 // OpenWatch sends a watch request and returns the stream once the server has accepted it. A rejection is a
 // *apierrors.StatusError. The watch starts at opts.ResourceVersion. Without it, the stream begins with an ADDED event for each
-// existing object, or for the object selected by [Resource.Named]. opts.AllowWatchBookmarks requests bookmarks. The stream ends
+// existing object, or for the object selected by [Handle.Named]. opts.AllowWatchBookmarks requests bookmarks. The stream ends
 // when the server closes it, after some minutes, when ctx ends, or on Close. The caller must call Close. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
-func (r *Resource) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[unstructured.Object], error) {
-	return openWatchAs(ctx, r, opts, r.objectDecoder)
-}
-
-// openWatchAs opens a watch. It calls newDecoder once the server has accepted the watch.
-func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) (*WatchStream[T], error) {
-	request, err := r.watchRequest(opts)
+func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[T], error) {
+	stream, err := h.openWatch(ctx, h.codec.form(), nil, opts)
 	if err != nil {
 		return nil, err
 	}
-	response, err := r.do(ctx, request, false) //nolint:bodyclose // by Close
-	if err != nil {
-		return nil, err
-	}
-	body := &errorRecorder{ReadCloser: response.Body}
-	decoder := newDecoder()
-	events := r.limits().NewWatchDecoder(decoder.interner().Source(body))
-	return &WatchStream[T]{resource: r, body: body, decoder: decoder, events: events}, nil
+	return &WatchStream[T]{stream, h.codec}, nil
 }
 
 // Next waits for and returns the next event. It returns io.EOF, unwrapped, when the server has closed the stream. An ERROR
@@ -56,53 +41,26 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 // of ctx it returns ctx's error, and after Close an error with net.ErrClosed. errors.Is and errors.As find these errors. After
 // an error, every call returns the same error.
 func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
-	if s.err != nil {
-		return unstructured.Event[T]{}, s.err
+	event, err := s.stream.next()
+	if err != nil {
+		return unstructured.Event[T]{}, err
 	}
-	event, err := s.decoder.event(s.events)
-	switch {
-	case s.isClosed.Load():
-		s.err = fmt.Errorf("watch %s: the stream is closed: %w", s.resource, net.ErrClosed)
-	case err == nil:
-		return event, nil
-	default:
-		s.err = s.endError(err)
+	obj, err := s.codec.decode(s.stream.endpoint, event.item)
+	if err != nil {
+		return unstructured.Event[T]{}, s.stream.fail(err)
 	}
-	return unstructured.Event[T]{}, s.err
-}
-
-// endError returns the error for a stream that ended with err. io.EOF is returned unchanged. Errors other than broken
-// connections become an invalidEventError.
-func (s *WatchStream[T]) endError(err error) error {
-	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-		return err
-	}
-	ended := err
-	if _, isStatus := errors.AsType[*apierrors.StatusError](err); !isStatus {
-		ended = s.resource.decodeError("watch", err)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || s.body.err != nil && errors.Is(err, s.body.err) {
-		return ended
-	}
-	return &invalidEventError{ended}
+	return unstructured.Event[T]{Type: event.eventType, Object: obj}, nil
 }
 
 // Close closes the connection. A blocked Next returns.
-func (s *WatchStream[T]) Close() {
-	s.isClosed.Store(true)
-	_ = s.body.Close()
-}
+func (s *WatchStream[T]) Close() { s.stream.close() }
 
-// Watch yields changes over a single connection, like [Resource.OpenWatch]. A rejection is the only element then. Watch ends
+// Watch yields changes over a single connection, like [Handle.OpenWatch]. A rejection is the only element then. Watch ends
 // without an error when the server closes the stream, and otherwise with the error of [WatchStream.Next]. Breaking out of the
 // loop closes the connection.
-func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[unstructured.Object], error] {
-	return watchAs(ctx, r, opts, r.objectDecoder)
-}
-
-func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) iter.Seq2[unstructured.Event[T], error] {
+func (h *Handle[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[T], error] {
 	return func(yield func(unstructured.Event[T], error) bool) {
-		stream, err := openWatchAs(ctx, r, opts, newDecoder)
+		stream, err := h.OpenWatch(ctx, opts)
 		if err != nil {
 			yield(unstructured.Event[T]{}, err)
 			return
@@ -120,10 +78,75 @@ func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, 
 	}
 }
 
-func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, error) {
+// watchStream is an accepted watch whose objects are not converted.
+type watchStream struct {
+	endpoint *endpoint
+	body     *errorRecorder
+	events   eventReader
+	err      error // returned by all later calls of next
+	isClosed atomic.Bool
+}
+
+// openWatch opens a watch. interner may be nil.
+func (e *endpoint) openWatch(ctx context.Context, form form, interner *jsonread.Interner, opts *metav1.ListOptions) (*watchStream, error) {
+	request, err := e.watchRequest(opts)
+	if err != nil {
+		return nil, err
+	}
+	response, err := e.do(ctx, request, false) //nolint:bodyclose // by close
+	if err != nil {
+		return nil, err
+	}
+	body := &errorRecorder{ReadCloser: response.Body}
+	return &watchStream{endpoint: e, body: body, events: form.readEvents(e, body, interner)}, nil
+}
+
+func (s *watchStream) next() (itemEvent, error) {
+	if s.err != nil {
+		return itemEvent{}, s.err
+	}
+	event, err := s.events.next()
+	if err != nil || s.isClosed.Load() {
+		return itemEvent{}, s.fail(err)
+	}
+	return event, nil
+}
+
+// fail ends the stream with err, the error of an event, or because it is closed.
+func (s *watchStream) fail(err error) error {
+	if s.isClosed.Load() {
+		s.err = fmt.Errorf("watch %s: the stream is closed: %w", s.endpoint, net.ErrClosed)
+	} else {
+		s.err = s.endError(err)
+	}
+	return s.err
+}
+
+// endError returns the error for a stream that ended with err. io.EOF is returned unchanged. Errors other than broken
+// connections become an invalidEventError.
+func (s *watchStream) endError(err error) error {
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+		return err
+	}
+	ended := err
+	if _, isStatus := errors.AsType[*apierrors.StatusError](err); !isStatus {
+		ended = s.endpoint.decodeError("watch", err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || s.body.err != nil && errors.Is(err, s.body.err) {
+		return ended
+	}
+	return &invalidEventError{ended}
+}
+
+func (s *watchStream) close() {
+	s.isClosed.Store(true)
+	_ = s.body.Close()
+}
+
+func (e *endpoint) watchRequest(opts *metav1.ListOptions) (*transport.Request, error) {
 	watchOpts := valueOf(opts)
 	watchOpts.Watch = true
-	return r.collectionRequest("watch", &watchOpts)
+	return e.collectionRequest("watch", &watchOpts)
 }
 
 // invalidEventError reports invalid content on a working connection: bytes that cannot be decoded, or the Status of a server

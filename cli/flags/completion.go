@@ -160,7 +160,7 @@ func (c *Connection) names(ctx context.Context, typeName, prefix string) []cobra
 		return nil
 	}
 	var names []string
-	for row, err := range handle.Tables(metav1.IncludeNone).Rows(ctx, nil) {
+	for row, err := range handle.Tables(metav1.IncludeNone).List(ctx, nil) {
 		if err != nil || len(names) == maxCompletions {
 			break
 		}

@@ -10,7 +10,7 @@
 //	}
 //	return printer.List(objects)
 //
-// Rows of tables, as dynamic.Tables reads them, are written by a Table. With any format, --where filters objects by a jq
+// Rows of tables, as dynamic.Handle.Tables reads them, are written by a Table. With any format, --where filters objects by a jq
 // expression, and --neat leaves out server-set fields.
 //
 // # Terminals

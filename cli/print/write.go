@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Objects writes the objects of an iterator such as dynamic.Resource.List as a list of kind List. If the iterator fails, Objects
+// Objects writes the objects of an iterator such as dynamic.Handle.List as a list of kind List. If the iterator fails, Objects
 // ends the list and returns the error.
 func (f *Flags) Objects(w io.Writer, objects iter.Seq2[*unstructured.Object, error]) error {
 	printer, err := f.Printer(w)
@@ -33,7 +33,7 @@ func (f *Flags) Objects(w io.Writer, objects iter.Seq2[*unstructured.Object, err
 	return err
 }
 
-// Rows writes the rows of a resource (see dynamic.Tables.Rows) as a table. SortBy sorts them.
+// Rows writes the rows of a resource (see dynamic.Handle.Tables) as a table. SortBy sorts them.
 func (f *Flags) Rows(w io.Writer, opts *TableOptions, rows iter.Seq2[*dynamic.TableRow, error]) error {
 	table, err := f.Table(w, opts)
 	if err != nil {

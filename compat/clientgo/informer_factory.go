@@ -43,7 +43,7 @@ type InformerFactoryOptions struct {
 }
 
 // NewDynamicSharedInformerFactoryWithOptions returns client-go's factory of dynamic informers. Its informers are caches of package
-// cache, whose streams recover as dynamic.Resource.Follow does.
+// cache, whose streams recover as dynamic.Handle.Follow does.
 //
 // What differs from client-go: a handler that lags gets the latest state of each object instead of all in between. Indexers that
 // are added once an informer runs are computed at each read. The store cannot be written. A transform returns an

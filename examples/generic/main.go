@@ -87,7 +87,7 @@ func generic(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 }
 
 // write creates, patches, applies and updates Foos.
-func write(ctx context.Context, foos *dynamic.TypedResource[Foo], out io.Writer) error {
+func write(ctx context.Context, foos *dynamic.Handle[Foo], out io.Writer) error {
 	baz, err := foos.Create(ctx, &Foo{ObjectMeta: metav1.ObjectMeta{Name: "baz"}, Spec: FooSpec{Info: "unpatched baz", Replicas: 1}}, nil)
 	if err != nil {
 		return err
@@ -118,14 +118,14 @@ func write(ctx context.Context, foos *dynamic.TypedResource[Foo], out io.Writer)
 }
 
 // read lists Foos, and gets a Foo without the struct.
-func read(ctx context.Context, foos *dynamic.TypedResource[Foo], out io.Writer) error {
+func read(ctx context.Context, foos *dynamic.Handle[Foo], out io.Writer) error {
 	for foo, err := range foos.List(ctx, nil) {
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "listed %s: %+v\n", foo.Name, foo.Spec)
 	}
-	obj, err := foos.Resource.Get(ctx, "qux", nil)
+	obj, err := dynamic.As[unstructured.Object](foos).Get(ctx, "qux", nil)
 	if err != nil {
 		return err
 	}

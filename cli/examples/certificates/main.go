@@ -48,7 +48,7 @@ func list(ctx context.Context, connection *flags.Connection, selection *flags.Se
 		handle = handle.AllNamespaces()
 	}
 	if output.IsTable() {
-		rows := handle.Tables(output.Include(selection.AllNamespaces)).Rows(ctx, selection.ListOptions())
+		rows := handle.Tables(output.Include(selection.AllNamespaces)).List(ctx, selection.ListOptions())
 		return output.Rows(os.Stdout, &print.TableOptions{WithNamespace: selection.AllNamespaces}, rows)
 	}
 	return output.Objects(os.Stdout, handle.List(ctx, selection.ListOptions()))

@@ -48,7 +48,7 @@ func clientInBetween(config *rest.Config) (client.Client, error) {
 	return controllerruntime.NewClient(config, client.Options{})
 }
 
-func clientAfter(ctx context.Context, config *transport.Config) (*dynamic.TypedResource[appsv1.Deployment], error) {
+func clientAfter(ctx context.Context, config *transport.Config) (*dynamic.Handle[appsv1.Deployment], error) {
 	client, err := dynamic.Connect(ctx, config)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func getBefore(ctx context.Context, c client.Client) (*appsv1.Deployment, error)
 	return deployment, client.IgnoreNotFound(err)
 }
 
-func getAfter(ctx context.Context, deployments *dynamic.TypedResource[appsv1.Deployment]) (*appsv1.Deployment, error) {
+func getAfter(ctx context.Context, deployments *dynamic.Handle[appsv1.Deployment]) (*appsv1.Deployment, error) {
 	deployment, err := deployments.Namespace("shop").Get(ctx, "web", nil)
 	return deployment, client.IgnoreNotFound(err)
 }
@@ -82,7 +82,7 @@ func listBefore(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-func listAfter(ctx context.Context, deployments *dynamic.TypedResource[appsv1.Deployment]) error {
+func listAfter(ctx context.Context, deployments *dynamic.Handle[appsv1.Deployment]) error {
 	for deployment, err := range deployments.Namespace("shop").List(ctx, &metav1.ListOptions{LabelSelector: "app=web"}) {
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func createBefore(ctx context.Context, c client.Client, configMap *corev1.Config
 	return c.Create(ctx, configMap, client.DryRunAll, client.FieldOwner("shop"))
 }
 
-func createAfter(ctx context.Context, configMaps *dynamic.TypedResource[corev1.ConfigMap], configMap *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+func createAfter(ctx context.Context, configMaps *dynamic.Handle[corev1.ConfigMap], configMap *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 	return configMaps.Create(ctx, configMap, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "shop"})
 }
 
@@ -109,7 +109,7 @@ func createOrUpdateBefore(ctx context.Context, c client.Client, data map[string]
 	return err
 }
 
-func createOrUpdateAfter(ctx context.Context, configMaps *dynamic.TypedResource[corev1.ConfigMap], data map[string]string) error {
+func createOrUpdateAfter(ctx context.Context, configMaps *dynamic.Handle[corev1.ConfigMap], data map[string]string) error {
 	_, _, err := configMaps.Namespace("shop").Upsert(ctx, "settings", func(configMap *corev1.ConfigMap) error {
 		configMap.Data = data
 		return nil
@@ -143,7 +143,7 @@ func statusBefore(ctx context.Context, c client.Client, deployment *appsv1.Deplo
 	return c.Status().Update(ctx, deployment)
 }
 
-func statusAfter(ctx context.Context, deployments *dynamic.TypedResource[appsv1.Deployment], deployment *appsv1.Deployment) error {
+func statusAfter(ctx context.Context, deployments *dynamic.Handle[appsv1.Deployment], deployment *appsv1.Deployment) error {
 	deployment.Status.ObservedGeneration = deployment.Generation
 	_, err := deployments.Subresource("status").Update(ctx, deployment, nil)
 	return err
@@ -177,7 +177,7 @@ func watchBefore(ctx context.Context, c client.WithWatch) error {
 	return nil
 }
 
-func watchAfter(ctx context.Context, deployments *dynamic.TypedResource[appsv1.Deployment]) error {
+func watchAfter(ctx context.Context, deployments *dynamic.Handle[appsv1.Deployment]) error {
 	for event, err := range deployments.Namespace("shop").Watch(ctx, nil) {
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func indexBefore(ctx context.Context, mgr ctrl.Manager) error {
 	return mgr.GetCache().List(ctx, &corev1.PodList{}, client.MatchingFields{"spec.nodeName": "node-1"})
 }
 
-func indexAfter(ctx context.Context, pods *dynamic.TypedResource[corev1.Pod]) ([]*corev1.Pod, error) {
+func indexAfter(ctx context.Context, pods *dynamic.Handle[corev1.Pod]) ([]*corev1.Pod, error) {
 	c := cache.New(pods.AllNamespaces(), &cache.Options[corev1.Pod]{Indexes: map[string]func(*corev1.Pod) []string{
 		"spec.nodeName": func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} },
 	}})

@@ -90,7 +90,7 @@ func tableCases() map[string]wireCase {
 			}},
 		"list a table": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
-				_, err := r.Tables(metav1.IncludeObject).List(ctx, &metav1.ListOptions{Limit: 500, LabelSelector: "app=web"})
+				_, err := r.Tables(metav1.IncludeObject).ListPage(ctx, &metav1.ListOptions{Limit: 500, LabelSelector: "app=web"})
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {

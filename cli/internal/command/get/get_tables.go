@@ -11,7 +11,6 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 )
 
 // tablePart is a target with its rows. Consecutive parts of a resource form a table.
@@ -62,23 +61,23 @@ func (c *getCommand) tableParts(ctx context.Context, targets []command.Target) (
 			parts = append(parts, tablePart{target, c.rows(ctx, target.Resource, tables)})
 			continue
 		}
-		table, err := tables.Get(ctx, target.Name, nil)
+		row, err := tables.Get(ctx, target.Name, nil)
 		if err != nil {
 			if err = c.unlessIgnored(err); err != nil {
 				errs = append(errs, err)
 			}
 			continue
 		}
-		parts = append(parts, tablePart{target, rowsOf(table)})
+		parts = append(parts, tablePart{target, func(yield func(*dynamic.TableRow, error) bool) { yield(row, nil) }})
 	}
 	return parts, errs
 }
 
 // rows yields the rows of a list.
-func (c *getCommand) rows(ctx context.Context, r *dynamic.Resource, tables *dynamic.Tables) iter.Seq2[*dynamic.TableRow, error] {
+func (c *getCommand) rows(ctx context.Context, r *dynamic.Resource, tables *dynamic.Handle[dynamic.TableRow]) iter.Seq2[*dynamic.TableRow, error] {
 	return func(yield func(*dynamic.TableRow, error) bool) {
 		opts := c.listOptions()
-		for row, err := range tables.Rows(ctx, opts) {
+		for row, err := range tables.List(ctx, opts) {
 			if err != nil {
 				err = command.ListError(err, r, opts)
 			}
@@ -138,18 +137,6 @@ func (c *getCommand) startParts(parts []tablePart, errs *[]error) (started []tab
 
 func (c *getCommand) include(target command.Target) metav1.IncludeObjectPolicy {
 	return c.output.Include(c.selection.AllNamespaces && target.Resource.Mapping().Namespaced)
-}
-
-func rowsOf(table *metav1.Table) iter.Seq2[*dynamic.TableRow, error] {
-	return func(yield func(*dynamic.TableRow, error) bool) {
-		for i := range table.Rows {
-			row := &table.Rows[i]
-			obj, _ := row.Object.Object.(*unstructured.Object)
-			if !yield(&dynamic.TableRow{Columns: table.ColumnDefinitions, Cells: row.Cells, Conditions: row.Conditions, Object: obj}, nil) {
-				return
-			}
-		}
-	}
 }
 
 func hasSeveralKinds(parts []tablePart) bool {

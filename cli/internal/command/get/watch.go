@@ -173,7 +173,7 @@ func (c *getCommand) watchList(ctx context.Context, target command.Target, emit 
 		}
 		return version, emit(watchEvent{synced: true})
 	}
-	part := tablePart{target: target, rows: handle.Tables(c.include(target)).Rows(ctx, opts)}
+	part := tablePart{target: target, rows: handle.Tables(c.include(target)).List(ctx, opts)}
 	var errs []error
 	for row, err := range c.sortedRows([]tablePart{part}, &errs) {
 		if err != nil {
@@ -201,18 +201,11 @@ func (c *getCommand) watchOnce(ctx context.Context, target command.Target, versi
 		if err != nil {
 			return version, err
 		}
-		return drain(stream, version, func(eventType watch.EventType, table *metav1.Table) (string, error) {
-			if eventType != watch.Bookmark {
-				for row, err := range rowsOf(table) {
-					if err != nil {
-						return "", err
-					}
-					if err := emit(watchEvent{eventType: eventType, row: row}); err != nil {
-						return "", err
-					}
-				}
+		return drain(stream, version, func(eventType watch.EventType, row *dynamic.TableRow) (string, error) {
+			if eventType == watch.Bookmark || row.Cells == nil {
+				return row.ResourceVersion, nil
 			}
-			return table.ResourceVersion, nil
+			return row.ResourceVersion, emit(watchEvent{eventType: eventType, row: row})
 		})
 	}
 	stream, err := handle.OpenWatch(ctx, opts)

@@ -8,7 +8,6 @@ import (
 	"github.com/anykind/anykind/discovery"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -17,15 +16,15 @@ func TestPath_HostileSegments(t *testing.T) {
 	for _, bad := range []string{
 		"..", ".", "../../api/v1/secrets", "a/b", "/", "%2e%2e", "a%2fb", "..\n", "a\x00b", "a\x1b[2J", "?", "#", "a?b=c", "a#b", "a b", "a;b", "ä", "\\..\\",
 	} {
-		for part, change := range map[string]func(r *Resource){
-			"group":       func(r *Resource) { r.mapping.GVR.Group = bad },
-			"version":     func(r *Resource) { r.mapping.GVR.Version = bad },
-			"resource":    func(r *Resource) { r.mapping.GVR.Resource = bad },
-			"subresource": func(r *Resource) { r.subresource = bad; r.mapping.Subresources[0].Name = bad },
-			"namespace":   func(r *Resource) { r.namespace = bad },
+		for part, change := range map[string]func(e *endpoint){
+			"group":       func(e *endpoint) { e.mapping.GVR.Group = bad },
+			"version":     func(e *endpoint) { e.mapping.GVR.Version = bad },
+			"resource":    func(e *endpoint) { e.mapping.GVR.Resource = bad },
+			"subresource": func(e *endpoint) { e.subresource = bad; e.mapping.Subresources[0].Name = bad },
+			"namespace":   func(e *endpoint) { e.namespace = bad },
 			"name":        nil,
 		} {
-			r := &Resource{namespace: "shop", subresource: "status", mapping: &discovery.Resource{
+			e := &endpoint{namespace: "shop", subresource: "status", mapping: &discovery.Resource{
 				GVR: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true,
 				Verbs: []string{"get", "list"}, Subresources: []discovery.Subresource{{Name: "status", Verbs: []string{"get"}}},
 			}}
@@ -33,9 +32,9 @@ func TestPath_HostileSegments(t *testing.T) {
 			if change == nil {
 				name = bad
 			} else {
-				change(r)
+				change(e)
 			}
-			request, err := objectRequest[metav1.GetOptions](r, "get", name, nil)
+			request, err := e.objectRequest("get", name, nil)
 			if err != nil {
 				var refused *InvalidRequestError
 				require.ErrorAs(t, err, &refused)

@@ -1,0 +1,192 @@
+package dynamic
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// form decodes the responses of an endpoint into items. A program contains only the forms of its handles.
+type form interface {
+	// decodeItem decodes a body with one object. It does not retain body.
+	decodeItem(e *endpoint, body []byte) (item, error)
+	// readItems reads the items of a list. isPage means that the caller keeps them. interner may be nil.
+	readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, isPage bool) itemReader
+	// readEvents reads the events of a watch. interner may be nil.
+	readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader
+}
+
+// itemReader reads the items of a list.
+type itemReader interface {
+	// next returns io.EOF itself after the last item.
+	next() (item, error)
+	// meta returns the list's metadata as read so far.
+	meta() metav1.ListMeta
+	typeMeta() metav1.TypeMeta
+}
+
+// eventReader reads the events of a watch.
+type eventReader interface {
+	// next returns io.EOF itself at the end of the watch, and the Status of an ERROR event as an error.
+	next() (itemEvent, error)
+}
+
+// itemEvent is an event of a watch.
+type itemEvent struct {
+	eventType watch.EventType
+	item      item
+}
+
+// item is one object of a response. Exactly one field is set.
+type item struct {
+	object *unstructured.Object
+	lazy   *unstructured.Lazy
+	row    *TableRow
+}
+
+// objectMeta is the part of an object's metadata that identifies its version.
+type objectMeta interface {
+	GetNamespace() string
+	GetName() string
+	GetUID() types.UID
+	GetResourceVersion() string
+	GetAnnotations() map[string]string
+}
+
+// meta returns the metadata of an item. A row without an object has none.
+func (i item) meta() objectMeta {
+	switch {
+	case i.object != nil:
+		return i.object
+	case i.lazy != nil:
+		return i.lazy
+	case i.row != nil && i.row.Object != nil:
+		return i.row.Object
+	default:
+		return &unstructured.Object{}
+	}
+}
+
+// wholeObjects is the form of decoded objects.
+type wholeObjects struct{}
+
+func (wholeObjects) decodeItem(e *endpoint, body []byte) (item, error) {
+	obj, err := e.limits().Decode(body)
+	if err != nil {
+		return item{}, notObjectError(err)
+	}
+	return item{object: obj}, nil
+}
+
+func (wholeObjects) readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, isPage bool) itemReader {
+	return objectReader{e.listDecoder(interner.Source(body), isPage)}
+}
+
+func (wholeObjects) readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader {
+	return objectEvents{e.limits().NewWatchDecoder(interner.Source(body))}
+}
+
+type objectReader struct{ list *unstructured.ListDecoder }
+
+func (r objectReader) next() (item, error) {
+	obj, err := r.list.Next()
+	return item{object: obj}, err
+}
+
+func (r objectReader) meta() metav1.ListMeta { return r.list.Meta() }
+
+func (r objectReader) typeMeta() metav1.TypeMeta { return r.list.TypeMeta() }
+
+type objectEvents struct{ events *unstructured.WatchDecoder }
+
+func (r objectEvents) next() (itemEvent, error) {
+	event, err := r.events.Next()
+	if err == nil && event.Type == watch.Error {
+		err = eventError(event.Object)
+	}
+	return itemEvent{event.Type, item{object: event.Object}}, err
+}
+
+// lazyObjects is the form of lazy objects. It does not intern.
+type lazyObjects struct{}
+
+func (lazyObjects) decodeItem(e *endpoint, body []byte) (item, error) {
+	obj, err := e.limits().DecodeLazy(body)
+	if err != nil {
+		return item{}, notObjectError(err)
+	}
+	return item{lazy: obj}, nil
+}
+
+func (lazyObjects) readItems(e *endpoint, body io.Reader, _ *jsonread.Interner, isPage bool) itemReader {
+	return lazyReader{objectReader{e.listDecoder(body, isPage)}}
+}
+
+func (lazyObjects) readEvents(e *endpoint, body io.Reader, _ *jsonread.Interner) eventReader {
+	return lazyEvents{e.limits().NewWatchDecoder(body)}
+}
+
+type lazyReader struct{ objectReader }
+
+func (r lazyReader) next() (item, error) {
+	obj, err := r.list.NextLazy()
+	return item{lazy: obj}, err
+}
+
+type lazyEvents struct{ events *unstructured.WatchDecoder }
+
+func (r lazyEvents) next() (itemEvent, error) {
+	event, err := r.events.NextLazy()
+	if err == nil && event.Type == watch.Error {
+		var obj *unstructured.Object
+		if obj, err = event.Object.Object(); err == nil {
+			err = eventError(obj)
+		}
+	}
+	return itemEvent{event.Type, item{lazy: event.Object}}, err
+}
+
+func (e *endpoint) listDecoder(body io.Reader, isPage bool) *unstructured.ListDecoder {
+	if isPage {
+		return e.limits().NewPageDecoder(body)
+	}
+	return e.limits().NewListDecoder(body)
+}
+
+func notObjectError(err error) error {
+	return fmt.Errorf("the response is not a Kubernetes object: %w", err)
+}
+
+// isStatus reports whether obj is a Status, which some aggregated API servers send without an apiVersion.
+func isStatus(obj *unstructured.Object) bool {
+	return obj.GetKind() == "Status" && (obj.GetAPIVersion() == "v1" || obj.GetAPIVersion() == "")
+}
+
+func decodeStatus(obj *unstructured.Object) (*metav1.Status, error) {
+	status := &metav1.Status{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, status); err != nil {
+		return nil, fmt.Errorf("decode the server's Status: %w", err)
+	}
+	return status, nil
+}
+
+func eventError(obj *unstructured.Object) error {
+	status, err := decodeStatus(obj)
+	if err != nil {
+		return err
+	}
+	return statusError(status)
+}
+
+func statusError(status *metav1.Status) error {
+	sanitize.Status(status)
+	return apierrors.FromObject(status)
+}
