@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -79,11 +80,13 @@ func TestPage_TablesNameDeclarations(t *testing.T) {
 	assert.Greater(t, references, 50)
 }
 
-// addDeclarations adds package.Name of the declarations in files, and Type.Member of methods and fields.
+// addDeclarations adds package.Name of the declarations in files, and Type.Member of methods and fields, also of
+// methods that an embedded type promotes.
 func addDeclarations(t *testing.T, declared map[string]bool, pattern string) {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
 	require.NoError(t, err)
+	promoted := map[string]string{} // an unexported type to the type that embeds it
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
@@ -99,11 +102,20 @@ func addDeclarations(t *testing.T, declared map[string]bool, pattern string) {
 						for _, fieldName := range field.Names {
 							declared[node.Name.Name+"."+fieldName.Name] = true
 						}
+						if embedded, ok := field.Type.(*ast.Ident); ok && field.Names == nil && !embedded.IsExported() {
+							promoted[embedded.Name] = node.Name.Name
+						}
 					}
 				}
 			}
 			return true
 		})
+	}
+	for declaration := range maps.Clone(declared) {
+		receiver, method, _ := strings.Cut(declaration, ".")
+		if outer := promoted[receiver]; outer != "" {
+			declared[outer+"."+method] = true
+		}
 	}
 }
 
