@@ -15,9 +15,20 @@
 //		return 0, err
 //	}, nil)
 //
-// [Run] reconciles by key, triggered by changes of the reconciled objects and of related objects ([Owns], [Watches]). [Operator]
-// calls a handler with each change instead, also for kinds not served yet ([Operator.WatchKind]). [RegisterCRDs] makes the server
-// serve a controller's kinds. [Finalize], [SetStatus], [PatchStatus] with [MergeConditions], and [SetControllerReference] are
+// [Run] reconciles a key; [Operator] calls a handler with a change. Both have the same queue, retries, leases and waits for own
+// writes:
+//
+//	                  Run                              Operator
+//	called with       a key                            Added, Modified or Deleted, with the old and the new object
+//	reads             caches of the program            the change alone
+//	related objects   trigger reconciles: Owns,        not seen
+//	                  Watches
+//	after deletion    the key is not in the cache      Deleted for each UID that had an Added
+//	kinds             served at the start              also kinds served later: Operator.WatchKind
+//	use it to         bring objects in line with a     forward changes, count, notify; clean up after
+//	                  desired state                    deletions without finalizers
+//
+// [RegisterCRDs] makes the server serve a controller's kinds. [Finalize], [SetStatus], [PatchStatus] with [MergeConditions], and [SetControllerReference] are
 // building blocks of reconciles. The nested packages workqueue, leaderelection and events also work alone.
 //
 // Background failures are logged: failed reconciles, resources not served, the loss of a Lease. The logger is slog's default or
