@@ -28,8 +28,9 @@
 //	use it to         bring objects in line with a     forward changes, count, notify; clean up after
 //	                  desired state                    deletions without finalizers
 //
-// [RegisterCRDs] makes the server serve a controller's kinds. [Finalize], [SetStatus], [PatchStatus] with [MergeConditions], and [SetControllerReference] are
-// building blocks of reconciles. The nested packages workqueue, leaderelection and events also work alone.
+// [RegisterCRDs] makes the server serve a controller's kinds. [Finalize], [SetStatus], [PatchStatus] with [MergeConditions], and
+// [SetControllerReference] are building blocks of reconciles. The nested packages workqueue, leaderelection and events also work
+// alone.
 //
 // Background failures are logged: failed reconciles, resources not served, the loss of a Lease. The logger is slog's default or
 // the Logger in the options. Objects are logged by kind and key, never by content.
