@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/require"
 )
 
 // BenchmarkStart is the time from nothing to the first response.

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/unstructured"
 )
 
 var epoch = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"sigs.k8s.io/yaml"
 )
 
 // Client returns a client of the server with all rights. All clients share connections, which the server closes in Close.

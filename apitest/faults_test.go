@@ -8,11 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/apitest"
 )
 
 func TestServer_FaultsBeforeAndAfterExecution(t *testing.T) {

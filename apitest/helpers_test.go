@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/apitest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/apitest"
 )
 
 // reply is a response whose body has been read.

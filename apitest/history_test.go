@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // failures collects what assertions report.

@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const configMapsPath = "/api/v1/namespaces/default/configmaps"

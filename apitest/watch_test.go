@@ -6,8 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/anykind/anykind/apitest"
 )
 
 func patchLabel(t testing.TB, server *apitest.Server, name, label string) {

@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // Source is the origin of a cache's objects: a *dynamic.Resource, or a typed handle on one.
@@ -126,7 +127,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
 		streams: map[string]*streamState{}, waiters: newWaiters(), stopped: make(chan struct{}),
 	}
-	if _, isFull := any((*T)(nil)).(*unstructured.Unstructured); isFull && c.opts.Transform != nil && c.opts.interns() {
+	if _, isFull := any((*T)(nil)).(*unstructuredv1.Unstructured); isFull && c.opts.Transform != nil && c.opts.interns() {
 		c.interner = newInterner()
 	}
 	for _, namespace := range c.opts.Namespaces {
@@ -263,8 +264,8 @@ func (c *Cache[T]) intern(key types.NamespacedName, obj *T) *T {
 	if c.interner == nil {
 		return obj
 	}
-	full, _ := any(obj).(*unstructured.Unstructured)
-	previous, _ := any(c.lookUp(key).object).(*unstructured.Unstructured)
+	full, _ := any(obj).(*unstructuredv1.Unstructured)
+	previous, _ := any(c.lookUp(key).object).(*unstructuredv1.Unstructured)
 	shared, _ := any(c.interner.object(full, previous)).(*T)
 	return shared
 }

@@ -15,15 +15,16 @@ import (
 	"time"
 	"weak"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 type (

@@ -5,9 +5,10 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/anykind/anykind/dynamic"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // Change is a change of a cache's objects.

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // kubectl returns the words that kubectl prints.

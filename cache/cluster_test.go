@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
-	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	testclient "github.com/anykind/anykind/internal/testing/client"
 )
 
 // patience is how long tests wait for what a real cluster does in its own time.

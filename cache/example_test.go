@@ -11,12 +11,13 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // configMapServer is a server with an empty collection of ConfigMaps in the namespace shop, whose watch has what is created.

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
 )
 
 func TestCache_HealthFollowsTheStream(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // An interner makes full objects that a Transform returned share equal maps and lists: what many objects have alike, and what
@@ -80,7 +80,7 @@ const (
 const containerSize, memberSize, elementSize = 64, 40, 16
 
 // object returns an object that equals obj and shares maps and lists. previous is the object's previous state, nil for none.
-func (in *interner) object(obj, previous *unstructured.Unstructured) *unstructured.Unstructured {
+func (in *interner) object(obj, previous *unstructuredv1.Unstructured) *unstructuredv1.Unstructured {
 	var before map[string]any
 	if previous != nil {
 		before = previous.Object
@@ -94,7 +94,7 @@ func (in *interner) object(obj, previous *unstructured.Unstructured) *unstructur
 	if isSame(fields, obj.Object) {
 		return obj
 	}
-	return &unstructured.Unstructured{Object: fields}
+	return &unstructuredv1.Unstructured{Object: fields}
 }
 
 // digestNode returns the digest of a map or list, and appends it and all that are in it to the nodes.

@@ -10,26 +10,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/jsoncases"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/internal/testing/jsoncases"
 )
 
 // stateOf returns a state of an object, decoded for itself.
-func stateOf(t *testing.T, name, fields string) *unstructured.Unstructured {
+func stateOf(t *testing.T, name, fields string) *unstructuredv1.Unstructured {
 	t.Helper()
-	obj := &unstructured.Unstructured{}
+	obj := &unstructuredv1.Unstructured{}
 	text := fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","metadata":{"name":%q,"labels":{"app":"web"}},%s}`, name, fields)
 	require.NoError(t, utiljson.Unmarshal([]byte(text), &obj.Object))
 	return obj
 }
 
 // address returns where a field's map or list is in memory.
-func address(t *testing.T, obj *unstructured.Unstructured, fields ...string) uintptr {
+func address(t *testing.T, obj *unstructuredv1.Unstructured, fields ...string) uintptr {
 	t.Helper()
-	v, found, err := unstructured.NestedFieldNoCopy(obj.Object, fields...)
+	v, found, err := unstructuredv1.NestedFieldNoCopy(obj.Object, fields...)
 	require.NoError(t, err)
 	require.True(t, found, "%v", fields)
 	return reflect.ValueOf(v).Pointer()
@@ -37,7 +38,7 @@ func address(t *testing.T, obj *unstructured.Unstructured, fields ...string) uin
 
 func TestInterner_SharesWhatCameTwice(t *testing.T) {
 	in := newInterner()
-	var all []*unstructured.Unstructured
+	var all []*unstructuredv1.Unstructured
 	for i := range 5 {
 		all = append(all, in.object(stateOf(t, fmt.Sprint("thing-", i), `"spec":{"containers":[{"image":"web:1","ports":[{"port":80}]}]}`), nil))
 	}
@@ -57,8 +58,8 @@ func TestInterner_SharesWithPreviousState(t *testing.T) {
 	assert.Equal(t, address(t, first, "spec"), address(t, second, "spec"))
 	assert.Equal(t, address(t, first, "metadata"), address(t, second, "metadata"))
 	assert.NotEqual(t, address(t, first, "status"), address(t, second, "status"))
-	one, _, _ := unstructured.NestedFieldNoCopy(first.Object, "status", "list")
-	two, _, _ := unstructured.NestedFieldNoCopy(second.Object, "status", "list")
+	one, _, _ := unstructuredv1.NestedFieldNoCopy(first.Object, "status", "list")
+	two, _, _ := unstructuredv1.NestedFieldNoCopy(second.Object, "status", "list")
 	assert.True(t, isSame(one.([]any)[0], two.([]any)[0]))
 	assert.Equal(t, map[string]any{"b": int64(1)}, one.([]any)[1])
 	assert.Equal(t, map[string]any{"b": int64(2)}, two.([]any)[1])
@@ -92,17 +93,17 @@ func TestInterner_SimilarValues(t *testing.T) {
 	for name, pair := range pairs {
 		t.Run(name, func(t *testing.T) {
 			in := newInterner()
-			var previous *unstructured.Unstructured
+			var previous *unstructuredv1.Unstructured
 			for i := range 8 {
 				with := func() map[string]any {
 					return map[string]any{"value": pair[i%2], "in": map[string]any{"a": []any{pair[i%2]}, "b": "c"}}
 				}
-				previous = in.object(&unstructured.Unstructured{Object: with()}, previous)
+				previous = in.object(&unstructuredv1.Unstructured{Object: with()}, previous)
 				assert.Equal(t, fmt.Sprintf("%#v", with()), fmt.Sprintf("%#v", previous.Object))
 			}
 		})
 	}
-	assert.Equal(t, &unstructured.Unstructured{}, newInterner().object(&unstructured.Unstructured{}, nil))
+	assert.Equal(t, &unstructuredv1.Unstructured{}, newInterner().object(&unstructuredv1.Unstructured{}, nil))
 }
 
 func TestInterner_ComparesValuesWithEqualHashes(t *testing.T) {
@@ -116,7 +117,7 @@ func TestInterner_ComparesValuesWithEqualHashes(t *testing.T) {
 func TestInterner_IsBounded(t *testing.T) {
 	in := newInterner()
 	intern := func(text string) {
-		in.object(&unstructured.Unstructured{Object: map[string]any{"text": []any{text}}}, nil)
+		in.object(&unstructuredv1.Unstructured{Object: map[string]any{"text": []any{text}}}, nil)
 	}
 	const length = 1 << 10
 	for i := range 3 * maxGenerationSize / length {
@@ -145,7 +146,7 @@ func TestInterner_IsBounded(t *testing.T) {
 	for _, v := range in.recent {
 		assert.Less(t, len(fmt.Sprint(v)), maxInternedSize)
 	}
-	in.object(&unstructured.Unstructured{Object: map[string]any{"list": slicesOf(2 * maxNodesKept)}}, nil)
+	in.object(&unstructuredv1.Unstructured{Object: map[string]any{"list": slicesOf(2 * maxNodesKept)}}, nil)
 	assert.Empty(t, in.nodes)
 	assert.LessOrEqual(t, cap(in.nodes), maxNodesKept)
 }
@@ -175,13 +176,13 @@ func FuzzInterner(f *testing.F) {
 			}
 			states[i] = map[string]any{"spec": v, "metadata": map[string]any{"labels": map[string]any{"app": "web"}}}
 		}
-		printed := func(obj *unstructured.Unstructured) string { return fmt.Sprintf("%#v", obj.Object) }
+		printed := func(obj *unstructuredv1.Unstructured) string { return fmt.Sprintf("%#v", obj.Object) }
 		in := newInterner()
-		previous := map[int]*unstructured.Unstructured{}
-		var held []*unstructured.Unstructured
+		previous := map[int]*unstructuredv1.Unstructured{}
+		var held []*unstructuredv1.Unstructured
 		var want []string
 		for i := range 12 {
-			obj := (&unstructured.Unstructured{Object: states[i%2]}).DeepCopy()
+			obj := (&unstructuredv1.Unstructured{Object: states[i%2]}).DeepCopy()
 			original := obj.DeepCopy()
 			previous[i%3] = in.object(obj, previous[i%3])
 			assert.Equal(t, printed(original), printed(obj), "it is written to")
@@ -207,16 +208,16 @@ func TestInterner_CopyIsNoLarger(t *testing.T) {
 		runtime.KeepAlive(held)
 		return after.HeapAlloc - before.HeapAlloc
 	}
-	object := func(labels map[string]any) *unstructured.Unstructured {
+	object := func(labels map[string]any) *unstructuredv1.Unstructured {
 		fields := map[string]any{"labels": labels}
 		for i := range 7 {
 			fields[strconv.Itoa(i)] = true
 		}
-		return &unstructured.Unstructured{Object: fields}
+		return &unstructuredv1.Unstructured{Object: fields}
 	}
 	newLabels := func() map[string]any { return map[string]any{"app": "web"} }
 	want := liveBytes(func() any {
-		var all []*unstructured.Unstructured
+		var all []*unstructuredv1.Unstructured
 		labels := newLabels()
 		for range count {
 			all = append(all, object(labels))
@@ -224,7 +225,7 @@ func TestInterner_CopyIsNoLarger(t *testing.T) {
 		return all
 	})
 	got := liveBytes(func() any {
-		var all []*unstructured.Unstructured
+		var all []*unstructuredv1.Unstructured
 		in := newInterner()
 		for i := range count {
 			obj := object(newLabels())

@@ -3,8 +3,9 @@ package cache
 import (
 	"iter"
 
-	"github.com/anykind/anykind/dynamic"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // knownObjects implements dynamic.KnownObjects with the objects of a cache, so names and versions are in memory once. It reads

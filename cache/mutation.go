@@ -14,8 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/internal/objectkey"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/objectkey"
 )
 
 // A full detector keeps the JSON of every object, a sampling detector the hash of the JSON of a sample. An object is compared

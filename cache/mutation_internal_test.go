@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -44,11 +44,11 @@ func TestMutationDetector_SlowComparisonsLeaveTime(t *testing.T) {
 // TestMutationDetector_SamplesObjects stores 1,000 objects: the first 64 and one in 64 of the rest are compared.
 func TestMutationDetector_SamplesObjects(t *testing.T) {
 	t.Setenv(detectorVariable, "")
-	d := newMutationDetector(&Options[unstructured.Unstructured]{})
+	d := newMutationDetector(&Options[unstructuredv1.Unstructured]{})
 	key := func(i int) types.NamespacedName { return types.NamespacedName{Name: strconv.Itoa(i)} }
-	objects := make([]*unstructured.Unstructured, 1000)
+	objects := make([]*unstructuredv1.Unstructured, 1000)
 	for i := range objects {
-		objects[i] = &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "i": int64(i)}}
+		objects[i] = &unstructuredv1.Unstructured{Object: map[string]any{"kind": "Pod", "i": int64(i)}}
 		d.put(key(i), objects[i])
 	}
 	assert.Len(t, d.objects, sampleInterval+len(objects)/sampleInterval-1)
@@ -68,13 +68,13 @@ func TestMutationDetector_SamplesObjects(t *testing.T) {
 
 func TestNewMutationDetector_DependsOnOptions(t *testing.T) {
 	t.Setenv(detectorVariable, "")
-	assert.True(t, newMutationDetector(&Options[unstructured.Unstructured]{}).isSampling)
-	assert.False(t, newMutationDetector(&Options[unstructured.Unstructured]{DetectMutations: true}).isSampling)
-	assert.Nil(t, newMutationDetector(&Options[unstructured.Unstructured]{DisableInterning: true}))
+	assert.True(t, newMutationDetector(&Options[unstructuredv1.Unstructured]{}).isSampling)
+	assert.False(t, newMutationDetector(&Options[unstructuredv1.Unstructured]{DetectMutations: true}).isSampling)
+	assert.Nil(t, newMutationDetector(&Options[unstructuredv1.Unstructured]{DisableInterning: true}))
 	t.Setenv(detectorVariable, "false")
-	assert.Nil(t, newMutationDetector(&Options[unstructured.Unstructured]{}))
+	assert.Nil(t, newMutationDetector(&Options[unstructuredv1.Unstructured]{}))
 	t.Setenv(detectorVariable, "true")
-	assert.False(t, newMutationDetector(&Options[unstructured.Unstructured]{DisableInterning: true}).isSampling)
+	assert.False(t, newMutationDetector(&Options[unstructuredv1.Unstructured]{DisableInterning: true}).isSampling)
 }
 
 // BenchmarkMutationDetector_Put is the cost of one event of a cache with 5,000 pods.
@@ -82,9 +82,9 @@ func BenchmarkMutationDetector_Put(b *testing.B) {
 	for name, variable := range map[string]string{"none": "false", "sample": "", "full": "true"} {
 		b.Run(name, func(b *testing.B) {
 			b.Setenv(detectorVariable, variable)
-			d := newMutationDetector(&Options[unstructured.Unstructured]{})
+			d := newMutationDetector(&Options[unstructuredv1.Unstructured]{})
 			keys := make([]types.NamespacedName, 5000)
-			objects := make([]*unstructured.Unstructured, 5000)
+			objects := make([]*unstructuredv1.Unstructured, 5000)
 			for i := range keys {
 				keys[i] = types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
 				objects[i] = benchmarkPod(i)
@@ -99,7 +99,7 @@ func BenchmarkMutationDetector_Put(b *testing.B) {
 }
 
 // benchmarkPod returns a pod of about 3 kB of JSON.
-func benchmarkPod(i int) *unstructured.Unstructured {
+func benchmarkPod(i int) *unstructuredv1.Unstructured {
 	var containers []any
 	for k := range 10 {
 		containers = append(containers, map[string]any{
@@ -108,7 +108,7 @@ func benchmarkPod(i int) *unstructured.Unstructured {
 			"resources": map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi"}},
 		})
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
+	return &unstructuredv1.Unstructured{Object: map[string]any{
 		"kind": "Pod", "apiVersion": "v1", "spec": map[string]any{"containers": containers},
 		"metadata": map[string]any{"name": strconv.Itoa(i), "namespace": "shop", "labels": map[string]any{"app": "web"}},
 	}}

@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // With Options.Namespaces, each namespace has a goroutine with a Follow. The goroutine sends the events to Run's goroutine, the

@@ -10,15 +10,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 )
 
 // scripts is a source of several namespaces.

@@ -6,12 +6,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
 )
 
 // copyingPacker packs an object into a copy of it, and fails to unpack once it is broken. It keeps objects named "plain".

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
 )
 
 // poisonous panics at the pod that is called so.

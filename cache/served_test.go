@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
 )
 
 func TestCache_KeepsObjectsWhileNotServed(t *testing.T) {

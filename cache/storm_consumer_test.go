@@ -12,11 +12,12 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/anykind/anykind/cache"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
 )
 
 // testCache is a cache and a consumer of its changes.

@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/faultproxy"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // environment is a resource that is written directly and read, by caches and lists, through a faulty proxy.

@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // envNumber returns a number from the environment.

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // permanentPart is in the names of objects that exist during the whole storm.

@@ -7,12 +7,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // nestedPod returns a pod with maps in lists, which pods of a version have alike.

@@ -3,8 +3,9 @@ package cache
 import (
 	"slices"
 
-	"github.com/anykind/anykind/internal/resourceversion"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/resourceversion"
 )
 
 // Run's goroutine evaluates the conditions of waiters. Waiters are indexed by resourceVersion and by key, so the cost of an event

@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // waiting returns the number of goroutines that wait for a cache.

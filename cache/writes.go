@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Tracked writes are kept by key until the cache has received them. A trackedWrite holds the highest written resourceVersion. If

@@ -7,11 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/stretchr/testify/assert"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestCalls_ReturnContextErrorAndCause lets a deadline with a cause pass in every call that waits.

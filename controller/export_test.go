@@ -4,10 +4,11 @@ import (
 	"context"
 	"log/slog"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ChangeTracker is the changeTracker of an Operator's watch.

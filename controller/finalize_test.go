@@ -7,16 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const finalizer = "example.com/disk"

@@ -3,8 +3,9 @@ package controller_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/controllertest"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/internal/testing/controllertest"
 )
 
 func TestMain(m *testing.M) {

@@ -9,14 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Operator calls handlers with the changes of objects. It is the short form of a controller: a handler receives a change instead

@@ -9,16 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/unstructured"
 )
 
 var lampV1 = schema.GroupVersionKind{Group: "none.example.com", Version: "v1", Kind: "Lamp"}

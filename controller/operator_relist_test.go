@@ -7,14 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // newRelistServer returns a server with a lease in the first list, and none in later lists.

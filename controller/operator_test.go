@@ -5,14 +5,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TestOperator_RecreatedObjectIsDeletedAndAdded replaces an object by others of its name while its handler is busy.

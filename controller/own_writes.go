@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
 	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // A cache lags behind its own process. A reconcile with a stale state could take an object for live after an earlier reconcile

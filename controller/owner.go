@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // AlreadyOwnedError reports an object with a different controller.

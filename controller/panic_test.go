@@ -12,16 +12,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // staticSource is a source of objects that never change.

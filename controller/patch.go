@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // operation is an operation of a JSON patch, https://www.rfc-editor.org/rfc/rfc6902.

@@ -6,12 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TestWaitServed_GraceForErrorsInARow has a server that takes a while to serve a kind, and fails for some of it.

@@ -7,15 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // definition is a CustomResourceDefinition of widgets and the like, as a file has it.

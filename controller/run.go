@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/controller/workqueue"
@@ -19,8 +22,6 @@ import (
 	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ReconcileFunc brings the cluster in line with an object, or with its absence. It gets the key alone, reads the current state

@@ -11,16 +11,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // leaseWatch answers lists and watches of leases with one Lease, whose holder stands for what is secret.

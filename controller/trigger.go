@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/controller/workqueue"
-	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller/workqueue"
+	"github.com/anykind/anykind/dynamic"
 )
 
 // Trigger is a cache with a mapping from changed objects to keys to reconcile; see [Owns] and [Watches].

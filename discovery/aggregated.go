@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anykind/anykind/internal/jsonread"
-	"github.com/anykind/anykind/internal/sanitize"
 	jsoniter "github.com/json-iterator/go"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 const aggregatedListKind = "APIGroupDiscoveryList"

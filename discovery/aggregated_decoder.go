@@ -1,8 +1,9 @@
 package discovery
 
 import (
-	"github.com/anykind/anykind/internal/jsonread"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // aggregatedDecoder decodes apidiscovery.k8s.io's APIGroupDiscoveryList, v2 and v2beta1, without its groups and versions,

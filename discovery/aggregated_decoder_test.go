@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/limits"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/limits"
+	"github.com/anykind/anykind/transport"
 )
 
 func TestDecodeAggregated_AnyOrderAndForm(t *testing.T) {

@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Client discovers the resources of one server and keeps the latest snapshot. It is safe for concurrent use.

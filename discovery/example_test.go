@@ -10,9 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/transport"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func ExampleClient_Snapshot() {

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // acceptAggregated accepts aggregated discovery, newest version first, and falls back to plain JSON. API servers expect the

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func sandbox(t *testing.T) *transport.Conn {

@@ -17,9 +17,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // fault breaks the response of /apis.

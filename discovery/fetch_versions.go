@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // A server without aggregated discovery proxies requests for group versions to other API servers. If such a backend hangs, its

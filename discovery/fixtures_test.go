@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
 // changingServer is a server whose answers a test changes, with ETags as real ones give them. A path that hangs answers when

@@ -11,10 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
 func TestRefresh_UnchangedReturnsSameSnapshot(t *testing.T) {

@@ -8,9 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
 func TestOptions_CacheDirIsReadAndUpdated(t *testing.T) {

@@ -6,11 +6,12 @@ import (
 	"io"
 	"net/http"
 
+	jsoniter "github.com/json-iterator/go"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
-	jsoniter "github.com/json-iterator/go"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (

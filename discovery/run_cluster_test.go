@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (

@@ -6,8 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // A snapshot in the folder of a program's source pins what the program works with; a change of the server's shows as a

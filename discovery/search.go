@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // SearchQuery describes the resource to find in [Client.Search].

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // ServerVersion requests the server's version, GET /version.

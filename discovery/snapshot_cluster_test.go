@@ -6,12 +6,13 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/anykind/anykind/transport"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func TestSnapshot_ThreeHundredCRDsEqualKubectl(t *testing.T) {

@@ -16,11 +16,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
 // answering is a client of a server that answers at /apis with items, and serves a healthy core group.

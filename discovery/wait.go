@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // The delay between two refreshes is elapsed/8. A late change is seen late only in proportion, and a wait of hours costs few

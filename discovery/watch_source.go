@@ -10,14 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/internal/limits"
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/internal/sanitize"
-	"github.com/anykind/anykind/transport"
 	jsoniter "github.com/json-iterator/go"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/limits"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport"
 )
 
 // watchedSources are the list paths of the objects that define the served resources. The name of each object ends in a group:

@@ -8,12 +8,13 @@ import (
 	"net/url"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Client returns handles on the resources of a server. It is safe for concurrent use.

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/restmapper"
 )
 
 func TestClient_ForPathInvertsPath(t *testing.T) {

@@ -3,12 +3,13 @@ package dynamic_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // TestDeleteCollection_Selectors covers a built-in and a custom kind.

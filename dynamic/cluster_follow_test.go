@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // mirror applies the changes of a Follow to a map.

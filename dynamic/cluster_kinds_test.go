@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TestClient_PreferredResourcesAreAllListed takes kubectl for an oracle, and lists every resource through its handle.

@@ -6,15 +6,16 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apimachinery "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func namesOf(objects []*unstructured.Object) []string {
@@ -118,9 +119,9 @@ func compare(t *testing.T, conn *transport.Conn, of *dynamic.Resource) int {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	decoded, _, err := apimachinery.UnstructuredJSONScheme.Decode(body, nil, nil)
+	decoded, _, err := unstructuredv1.UnstructuredJSONScheme.Decode(body, nil, nil)
 	require.NoError(t, err)
-	want, isList := decoded.(*apimachinery.UnstructuredList)
+	want, isList := decoded.(*unstructuredv1.UnstructuredList)
 	require.True(t, isList)
 
 	wide := of

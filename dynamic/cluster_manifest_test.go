@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const definitionAndObjects = `

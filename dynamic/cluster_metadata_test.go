@@ -3,12 +3,13 @@ package dynamic_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // hasOnlyMetadata checks the representation and returns the object's name.

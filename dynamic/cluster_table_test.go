@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // printed formats a table as kubectl get -o wide does: upper-case headers, columns as wide as their widest cell and

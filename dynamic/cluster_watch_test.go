@@ -5,13 +5,14 @@ import (
 	"iter"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestWatch_EventsOfOneObject(t *testing.T) {

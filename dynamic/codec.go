@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // codec converts between objects of type T and the items that endpoints read and the objects that they write.

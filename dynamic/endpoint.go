@@ -10,15 +10,16 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const jsonType = "application/json"

@@ -5,10 +5,11 @@ import (
 	"path"
 	"testing"
 
-	"github.com/anykind/anykind/discovery"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // TestPath_HostileSegments uses names that a hostile server may give to resources, and callers to objects.

@@ -10,11 +10,12 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/transport"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ApplyConflictError lists the applied fields owned by other managers with different values. It unwraps to the server's

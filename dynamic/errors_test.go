@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // failingPods returns pods of a server that answers every request with a Status.

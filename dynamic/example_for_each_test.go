@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // ExampleHandle_ForEach labels all pods of an application, four at a time. Any other verb goes into the function as well.

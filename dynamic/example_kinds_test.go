@@ -7,8 +7,9 @@ import (
 	"log"
 	"time"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // A program that looks at everything, such as a backup, needs a handle on each resource that can be listed.

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func ExampleHandle_Metadata() {

@@ -16,11 +16,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 )
 
 // byteFault damages the first response at one byte. bound is when Follow must have recovered.

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TestReflector_SharesStringsOfEmittedObjects has an object that a relist returns unchanged, which is dropped, and then changed.

@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/retry"
 )
 
 const (

@@ -14,11 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 )
 
 // widgetServer serves the custom resource widgets.example.com and its definition in a synctest bubble.

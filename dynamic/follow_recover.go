@@ -9,9 +9,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 const (

@@ -7,11 +7,12 @@ import (
 	"time"
 	"unique"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // reflector runs a Follow: it lists and watches, handles the error (follow_recover.go), waits and repeats. It compares received

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/anykind/anykind/internal/objectkey"
-	"github.com/anykind/anykind/internal/retry"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/objectkey"
+	"github.com/anykind/anykind/internal/retry"
 )
 
 const (

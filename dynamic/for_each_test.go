@@ -11,13 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // podPage returns a page of pods p0, p1 and so on, in namespaces n0 to n2.

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/anykind/anykind/internal/jsonread"
-	"github.com/anykind/anykind/internal/sanitize"
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // form decodes the responses of an endpoint into items. A program contains only the forms of its handles.

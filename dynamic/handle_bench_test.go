@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // bodies is an HTTP transport without a network: it responds with a list, an object or a watch.

@@ -5,16 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // checkRequests compares the request of each call with its name.

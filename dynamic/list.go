@@ -9,10 +9,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/anykind/anykind/internal/jsonread"
-	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // List yields every object that opts select, in the server's order. Objects are decoded one by one from the connection,

@@ -4,10 +4,11 @@ import (
 	"io"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // names lists pods and returns their kinds and names.

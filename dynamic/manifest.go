@@ -7,9 +7,10 @@ import (
 	"iter"
 	"maps"
 
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // ManifestObject is an object of a manifest with its resource: Resource.Apply(ctx, Object, opts).

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 func documents(text string) iter.Seq2[*unstructured.Object, error] {

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/transport"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // Write is a write of one object that the server has accepted; see [Handle.OnWrite].

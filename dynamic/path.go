@@ -7,8 +7,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/anykind/anykind/internal/resourcepath"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/resourcepath"
 )
 
 // ForPath returns the handle and object name for an API path, as shown by kubectl -v=6 and in audit logs:

@@ -5,9 +5,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 type resourceMapper interface {

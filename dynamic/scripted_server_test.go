@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/require"
 )
 
 const (

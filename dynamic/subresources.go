@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Scale sets the number of replicas of an object through the subresource scale. Deployments and custom kinds may have it. It

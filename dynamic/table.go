@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/anykind/anykind/internal/jsonread"
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TableRow is a row of a table as kubectl get prints it: the server's columns and cells, for custom resources of

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // maxConflictAttempts bounds the attempts at a conflicting change.

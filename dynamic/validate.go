@@ -9,12 +9,13 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/anykind/anykind/internal/pathsegment"
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/anykind/anykind/internal/pathsegment"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // InvalidRequestError reports a call that cannot succeed and for which no request was sent. apierrors.IsNotFound holds if

@@ -3,15 +3,16 @@ package dynamic_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/retry"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 )
 
 func TestInvalidRequestError_InvalidCalls(t *testing.T) {

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/readiness"
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // WaitCondition is a condition for [Handle.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],

@@ -11,11 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/transport"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // readyPod is the pod "web" with a phase and, if a reason is given, a waiting container.

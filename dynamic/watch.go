@@ -9,11 +9,12 @@ import (
 	"net"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // WatchStream is an accepted watch, opened by [Handle.OpenWatch]. Next must not be called concurrently. Close may be called

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // builtinRule returns the rule of a built-in kind, or nil.

@@ -3,9 +3,10 @@ package readiness
 import (
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // FuzzCompute computes the status of any object: as one of each kind that has a rule, decoded and as a Lazy.

@@ -37,9 +37,10 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Status is the overall status of an object.

@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // checkStatus compares the status of an object, decoded and as a Lazy, with an expected one.

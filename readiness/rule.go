@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // Rule defines the status of one kind. It is data and can be stored as JSON or YAML.

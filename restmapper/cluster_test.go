@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/restmapper"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport"
 )
 
 // sandbox returns a connection to the real server, its snapshot and a mapper.

@@ -8,10 +8,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // NoMatchError reports that the server does not serve the name, or no longer does. meta.IsNoMatchError recognizes it.

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/restmapper"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport"
 )
 
 // faulty returns a mapper over a handler.

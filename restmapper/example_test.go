@@ -9,11 +9,12 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func ExampleMapper_Resource() {

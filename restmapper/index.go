@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // rank orders the kinds of names: lower ranks win.

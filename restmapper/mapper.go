@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // Mapper resolves names to the resources of a discovery client. A name missing in the latest snapshot is searched by

@@ -12,14 +12,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/restmapper"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport"
 )
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

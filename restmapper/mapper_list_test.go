@@ -3,11 +3,12 @@ package restmapper_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
 )
 
 func paths(mappings []*discovery.Resource) []string {

@@ -5,13 +5,14 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/restmapper"
 )
 
 // served are resources in the format of scripted.Index.

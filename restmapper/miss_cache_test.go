@@ -9,12 +9,13 @@ import (
 	"time"
 	"weak"
 
-	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/restmapper"
 )
 
 func requireMissing(t *testing.T, mapper *restmapper.Mapper, name string) {

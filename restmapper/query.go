@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // interpretation is one meaning of a typed name.

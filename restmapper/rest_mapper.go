@@ -8,10 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // RESTMapper adapts the mapper to the interface expected by controller-runtime, Helm and kustomize. Its methods without a context

@@ -4,11 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/restmapper"
 )
 
 // What the RESTMapper answers is compared with client-go's, name by name, in the bench module.

@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/restmapper"
 )
 
 // typical has the resources among which users mistype.

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // WaitForResources waits until the server serves all names, and returns their resources in the same order. Names are as for

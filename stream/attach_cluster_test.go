@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/stream"
 )
 
 // What the sandbox attaches an input to is a shell that runs each line.

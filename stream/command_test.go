@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/stream"
 )
 
 // speaking is a server whose commands all write to both outputs and exit with 3.

@@ -8,11 +8,12 @@ import (
 	"path"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/stream/internal/wsconn"
 	"github.com/anykind/anykind/transport"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // WebSocket subprotocols. They are enabled by default since Kubernetes 1.31; the feature gates

@@ -10,14 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/memconn"
-	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/testing/memconn"
+	"github.com/anykind/anykind/stream"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // TestExec_RejectsBrokenHandshake has servers that open something else than the requested WebSocket.

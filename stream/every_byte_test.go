@@ -18,11 +18,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/memconn"
-	"github.com/anykind/anykind/stream"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/memconn"
+	"github.com/anykind/anykind/stream"
 )
 
 // byteTest is a call that runs undisturbed, and then with each fault at each byte of both directions of a connection. The call

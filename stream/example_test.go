@@ -11,9 +11,10 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/gorilla/websocket"
+
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/transport"
-	"github.com/gorilla/websocket"
 )
 
 // twoPods is a list of pods with a container and a proxy each.

@@ -15,11 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/stream"
 )
 
 // kubectlsOwn matches kubectl's own occasional log lines: about a channel that the server opens before kubectl listens, or about

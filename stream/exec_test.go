@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/stream"
 )
 
 var ls = []string{"ls"}

@@ -7,10 +7,11 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // ExitError reports a command with an exit code other than 0.

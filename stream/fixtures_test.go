@@ -5,11 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/gorilla/websocket"
+	"github.com/stretchr/testify/assert"
+
 	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/transport"
-	"github.com/gorilla/websocket"
-	"github.com/stretchr/testify/assert"
 )
 
 // pods is a handle on the pods of a scripted server.

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // allocated returns the bytes that f allocates, which are at least those that it holds at any time.

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/stream"
 )
 
 // recordEvents makes the callbacks and the loop append what they get to one slice, without a lock: they share a goroutine.

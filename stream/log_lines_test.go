@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/stream"
 )
 
 func short(line stream.LogLine) string { return line.Pod + "/" + line.Container + ": " + line.Text }

@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/internal/limits"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // maxShownNames is how many container names an error lists.

@@ -6,8 +6,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // maxLogRetries limits the retries, without progress, of a log that is not followed.

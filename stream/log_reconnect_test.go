@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/stream"
 )
 
 // logServer scripts the answers about one pod, web-0 with the container app, and its log.

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/stream"
 )
 
 // logged appends lines to the log that all pods of the sandbox share, and takes them out when the test ends.

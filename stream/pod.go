@@ -13,11 +13,12 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/internal/limits"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/typememory"
 	"github.com/anykind/anykind/transport"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // defaultContainer is the annotation by which kubectl chooses among a pod's containers:

@@ -11,10 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/internal/sanitize"
-	"github.com/anykind/anykind/transport"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport"
 )
 
 const (

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // deployment runs pods that services select, with a named port that echoes.

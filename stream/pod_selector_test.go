@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/transport"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/stream"
+	"github.com/anykind/anykind/transport"
 )
 
 // collection is a handle on objects of a path.

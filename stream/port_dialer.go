@@ -8,11 +8,12 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	lru "k8s.io/apimachinery/pkg/util/cache"
+
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/stream/internal/portconn"
 	"github.com/anykind/anykind/stream/internal/spdy"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	lru "k8s.io/apimachinery/pkg/util/cache"
 )
 
 // maxDialAttempts limits the attempts for a connection: a tunnel or a pod may have ended meanwhile.

@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/memconn"
-	"github.com/anykind/anykind/stream"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/memconn"
+	"github.com/anykind/anykind/stream"
 )
 
 // stalling is a node that accepts the first connection and then reads nothing, though it lives: the program in the pod

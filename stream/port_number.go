@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // parsePort parses a port's number. It returns isNumber false for a name, and an error for a number out of range.

@@ -5,10 +5,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	lru "k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
 )
 
 const (

@@ -6,9 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // podPaths is a target without a server.

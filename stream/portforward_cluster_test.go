@@ -18,12 +18,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/stream"
+	"github.com/anykind/anykind/transport"
 )
 
 // What the ports of the sandbox's pods do; every other echoes.

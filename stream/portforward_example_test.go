@@ -10,9 +10,10 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/gorilla/websocket"
+
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/transport"
-	"github.com/gorilla/websocket"
 )
 
 // greet is a server whose pods have a web server that answers hello.

@@ -15,10 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/stream"
 )
 
 func TestDialPort_EndOfConnection(t *testing.T) {

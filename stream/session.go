@@ -11,9 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/stream/internal/wsconn"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Channels of exec and attach. The first byte of each message is its channel.

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/stream"
 )
 
 // kubectl allocates no terminal without one of its own, and so is no oracle here.

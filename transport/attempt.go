@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/fields"
+
 	"github.com/anykind/anykind/internal/pathsegment"
 	"github.com/anykind/anykind/internal/resourcepath"
-	"k8s.io/apimachinery/pkg/fields"
 )
 
 // Attempt describes an attempt of a request, for [Options].OnAttempt. It has no secret: no header, no body, no query.

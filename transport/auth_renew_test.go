@@ -15,11 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 const unauthorizedStatus = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","message":"Unauthorized","code":401}`

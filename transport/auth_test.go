@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/credentials"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 func TestExecPlugin_PrintsWithoutSecrets(t *testing.T) {

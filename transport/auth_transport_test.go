@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/credentials"
-	"github.com/anykind/anykind/transport/internal/execplugin"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
+	"github.com/anykind/anykind/transport/internal/execplugin"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // serveClients starts an HTTP/2 server that requests a client certificate.

@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // sandbox is the sandbox's configuration as one of its contexts: admin, token or limited.

@@ -15,11 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // serveTLS starts a server that requests a client certificate over TLS and returns its name with the protocol and header.

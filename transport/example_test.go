@@ -12,9 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // ExampleConn_Do makes a raw request, the building block of everything else.

@@ -13,10 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // serveImpersonation responds to each request with the headers that impersonate.

@@ -17,9 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // fakeKubectl is how this test binary acts as kubectl; with killedOwner it runs one and is killed.

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // whoami returns the user that a real server authenticates.

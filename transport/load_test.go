@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 const oneContext = `

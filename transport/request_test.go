@@ -14,11 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // serve returns a Conn to a server that answers with handler, under a path, as behind a proxy.

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport/internal/credential"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 const (

@@ -19,11 +19,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // roundTripper is a round tripper without a network.

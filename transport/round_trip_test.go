@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // asked is a request to a server.

@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 const (

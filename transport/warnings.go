@@ -6,8 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 const (

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
 )
 
 func TestOptions_OnWarningOnce(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/json"
 )
@@ -35,7 +35,7 @@ func BenchmarkDecode(b *testing.B) {
 				return err
 			})
 			bench(b, "apimachinery", len(data), func() error {
-				_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, &unstructured.Unstructured{})
+				_, _, err := unstructuredv1.UnstructuredJSONScheme.Decode(data, nil, &unstructuredv1.Unstructured{})
 				return err
 			})
 			bench(b, "jsoniter", len(data), func() error {
@@ -88,7 +88,7 @@ func BenchmarkList(b *testing.B) {
 		if err != nil {
 			return err
 		}
-		_, _, err = unstructured.UnstructuredJSONScheme.Decode(body, nil, &unstructured.UnstructuredList{})
+		_, _, err = unstructuredv1.UnstructuredJSONScheme.Decode(body, nil, &unstructuredv1.UnstructuredList{})
 		return err
 	})
 }
@@ -131,7 +131,7 @@ func BenchmarkWatch(b *testing.B) {
 			if err := json.Unmarshal(buf[:n], &event); err != nil {
 				return err
 			}
-			if _, _, err := unstructured.UnstructuredJSONScheme.Decode(event.Object.Raw, nil, &unstructured.Unstructured{}); err != nil {
+			if _, _, err := unstructuredv1.UnstructuredJSONScheme.Decode(event.Object.Raw, nil, &unstructuredv1.Unstructured{}); err != nil {
 				return err
 			}
 		}
@@ -148,7 +148,7 @@ func BenchmarkEncode(b *testing.B) {
 	})
 	bench(b, "apimachinery", len(data), func() error {
 		var out bytes.Buffer
-		return unstructured.UnstructuredJSONScheme.Encode(obj, &out)
+		return unstructuredv1.UnstructuredJSONScheme.Encode(obj, &out)
 	})
 }
 

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"sigs.k8s.io/json"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // As converts obj to a new T, a struct with json tags; metav1.TypeMeta and ObjectMeta, metav1.Time, resource.Quantity,

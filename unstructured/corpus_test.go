@@ -8,10 +8,11 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/jsoncases"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/internal/testing/jsoncases"
 )
 
 // sample reads a file of testdata.
@@ -39,8 +40,8 @@ func samples(t testing.TB) map[string][]byte {
 
 // reference decodes an object by apimachinery.
 func reference(data []byte) (map[string]any, error) {
-	var obj unstructured.Unstructured
-	_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, &obj)
+	var obj unstructuredv1.Unstructured
+	_, _, err := unstructuredv1.UnstructuredJSONScheme.Decode(data, nil, &obj)
 	return obj.Object, err
 }
 

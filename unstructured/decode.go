@@ -29,15 +29,16 @@ package unstructured
 import (
 	"fmt"
 
-	"github.com/anykind/anykind/internal/sanitize"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // Object is an object of any kind: apimachinery's own type, so that it works with everything written for it.
 // It is not safe for concurrent use while it is changed.
-type Object = unstructured.Unstructured
+type Object = unstructuredv1.Unstructured
 
 // Decode reads one object, which must be all of data. A list is read like any other object: its items are under
 // "items" in its Object; see [ListDecoder] for reading them one by one.

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	jsoniter "github.com/json-iterator/go"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // Encode writes obj as JSON: fields sorted by name, HTML not escaped, no newline at the end. [Decode] of the result equals obj

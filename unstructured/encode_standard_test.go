@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // assertEncodesAsStandard holds encoded against what encoding/json makes of obj.

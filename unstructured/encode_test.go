@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // encoded returns the JSON of an object with the one field "v".

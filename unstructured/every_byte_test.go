@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // twentyEvents are the events of a watch, two of each object.

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // modified is a watch that has each of these objects once.

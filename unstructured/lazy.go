@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	jsoniter "github.com/json-iterator/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // Lazy is an object of any kind that has been checked but not decoded: it keeps its JSON, decodes only what is read, and

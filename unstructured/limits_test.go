@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/jsonread"
-	"github.com/anykind/anykind/internal/limits"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/limits"
 )
 
 // shapes are JSON values of little text and much memory, of at least so many bytes.

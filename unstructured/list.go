@@ -7,8 +7,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // ListDecoder reads the items of a list off its response's body, one by one, in whatever order the list's fields are.

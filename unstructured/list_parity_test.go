@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // oddLists are lists that no Kubernetes server sends.
@@ -62,8 +62,8 @@ func readList(d *ListDecoder) ([]Object, error) {
 // TestListDecoder_StricterThanApimachinery.
 func assertListParity(t testing.TB, data []byte) {
 	t.Helper()
-	var want unstructured.UnstructuredList
-	_, _, wantErr := unstructured.UnstructuredJSONScheme.Decode(data, nil, &want)
+	var want unstructuredv1.UnstructuredList
+	_, _, wantErr := unstructuredv1.UnstructuredJSONScheme.Decode(data, nil, &want)
 	d := NewListDecoder(bytes.NewReader(data))
 	items, err := readList(d)
 	var repeated *duplicateFieldError
@@ -129,8 +129,8 @@ func TestListDecoder_StricterThanApimachinery(t *testing.T) {
 		"Status":           "v1 Status is not a list: it has no items",
 	} {
 		data := []byte(oddLists[name])
-		var list unstructured.UnstructuredList
-		_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, &list)
+		var list unstructuredv1.UnstructuredList
+		_, _, err := unstructuredv1.UnstructuredJSONScheme.Decode(data, nil, &list)
 		require.NoError(t, err)
 		_, err = readList(NewListDecoder(bytes.NewReader(data)))
 		assert.EqualError(t, err, want)

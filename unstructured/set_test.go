@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestSet_Paths(t *testing.T) {
@@ -174,20 +174,20 @@ func TestSet_EqualsApimachinery(t *testing.T) {
 			}
 			value := values[random.IntN(len(values))]
 			err := Set(ours, value, path...)
-			theirErr := unstructured.SetNestedField(theirs, value, path...)
+			theirErr := unstructuredv1.SetNestedField(theirs, value, path...)
 			require.Equal(t, theirErr == nil, err == nil, "%v: %v, %v", path, theirErr, err)
 			if random.IntN(3) == 0 {
 				// Theirs removes nothing of what is below a list or scalar, and does not say so.
-				if _, _, err := unstructured.NestedFieldNoCopy(theirs, path...); err == nil {
-					_, there, _ := unstructured.NestedFieldNoCopy(theirs, path...)
-					unstructured.RemoveNestedField(theirs, path...)
+				if _, _, err := unstructuredv1.NestedFieldNoCopy(theirs, path...); err == nil {
+					_, there, _ := unstructuredv1.NestedFieldNoCopy(theirs, path...)
+					unstructuredv1.RemoveNestedField(theirs, path...)
 					found, err := Delete(ours, path...)
 					require.NoError(t, err)
 					require.Equal(t, there, found)
 				}
 			}
 			require.Equal(t, theirs, ours.Object)
-			want, wantFound, wantErr := unstructured.NestedFieldCopy(theirs, path...)
+			want, wantFound, wantErr := unstructuredv1.NestedFieldCopy(theirs, path...)
 			got, found, err := Get[any](ours, path...)
 			require.Equal(t, wantErr == nil, err == nil)
 			require.Equal(t, wantFound, found)

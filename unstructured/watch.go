@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // Event is one event of a watch, whose T is [Object] or [Lazy]. Object is never nil: the object as it is now (ADDED,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -88,7 +88,7 @@ func referenceEvent(frames *json.Decoder) (Event[Object], error) {
 		return Event[Object]{}, errors.New("unknown type")
 	}
 	object, _ := frame["object"].(map[string]any)
-	obj := &unstructured.Unstructured{Object: object}
+	obj := &unstructuredv1.Unstructured{Object: object}
 	if obj.GroupVersionKind().Kind == "" {
 		return Event[Object]{}, errors.New("missing kind")
 	}

@@ -9,8 +9,9 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // YAMLDecoder reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply -f. It holds a single

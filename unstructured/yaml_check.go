@@ -9,9 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"go.yaml.in/yaml/v3"
 	ky "sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // yamlChecker rejects documents with duplicate fields or excessive expansion.

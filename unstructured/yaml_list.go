@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anykind/anykind/internal/yamltree"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/anykind/anykind/internal/yamltree"
 )
 
 // maxListDepth limits the nesting of lists.

@@ -13,10 +13,11 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // readStream reads all objects of a stream, and the error behind them if it is not io.EOF.

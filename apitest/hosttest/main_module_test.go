@@ -12,9 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 const mainModule = "github.com/anykind/anykind/"

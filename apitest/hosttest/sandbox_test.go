@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // sandbox starts a server and returns a folder that looks to package internal/testing/cluster like that of the sandbox: with a

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,6 +26,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/anykind/anykind/apitest"
 )
 
 func config(t *testing.T, server *apitest.Server) *rest.Config {

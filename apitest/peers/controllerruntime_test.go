@@ -6,10 +6,11 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/anykind/anykind/apitest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	_ "sigs.k8s.io/controller-runtime/pkg/client" // so that go.mod requires what its suite needs
+
+	"github.com/anykind/anykind/apitest"
 )
 
 // TestControllerRuntime_ClientSuitePasses runs controller-runtime's own suite of its client on a server.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsapply "k8s.io/client-go/applyconfigurations/apps/v1"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
@@ -15,8 +15,8 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-func (w world) untyped(name string, data map[string]any) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
+func (w world) untyped(name string, data map[string]any) *unstructuredv1.Unstructured {
+	return &unstructuredv1.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": w.namespace}, "data": data,
 	}}
 }
@@ -44,7 +44,7 @@ func (w world) apply(ctx context.Context, manager, name string, data map[string]
 	if err != nil {
 		return nil, err
 	}
-	stored, _, err := unstructured.NestedStringMap(applied.Object, "data")
+	stored, _, err := unstructuredv1.NestedStringMap(applied.Object, "data")
 	return stored, err
 }
 
@@ -130,7 +130,7 @@ func applyLies() []lie {
 					said = "panic"
 				}
 			}()
-			leases := &unstructured.UnstructuredList{}
+			leases := &unstructuredv1.UnstructuredList{}
 			leases.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "LeaseList"})
 			var err error
 			if w.runtime != nil {

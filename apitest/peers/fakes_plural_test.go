@@ -5,19 +5,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 	runtimefake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // gateways is a resource whose name client-go guesses wrongly from its kind: gatewaies.
@@ -27,8 +28,8 @@ var (
 )
 
 // gateway is an object without a Go type.
-func gateway(namespace string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
+func gateway(namespace string) *unstructuredv1.Unstructured {
+	return &unstructuredv1.Unstructured{Object: map[string]any{
 		"apiVersion": "plural.example.com/v1", "kind": "Gateway", "metadata": map[string]any{"name": "web", "namespace": namespace},
 	}}
 }
@@ -36,7 +37,7 @@ func gateway(namespace string) *unstructured.Unstructured {
 // serveGateways creates the definition of gateways and an object.
 func serveGateways(t *testing.T, w world) {
 	t.Helper()
-	definition := &unstructured.Unstructured{Object: map[string]any{
+	definition := &unstructuredv1.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "gateways.plural.example.com"},
 		"spec": map[string]any{
 			"group": "plural.example.com", "scope": "Namespaced", "names": map[string]any{"plural": "gateways", "kind": "Gateway"},
@@ -80,7 +81,7 @@ func TestFakes_GuessPlurals(t *testing.T) {
 	clientGo := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, gateway("default"))
 	assert.Empty(t, namesOf(t, clientGo, "default"), "client-go's fake")
 
-	found := &unstructured.UnstructuredList{}
+	found := &unstructuredv1.UnstructuredList{}
 	found.SetGroupVersionKind(schema.GroupVersionKind{Group: gateways.Group, Version: "v1", Kind: "GatewayList"})
 	require.NoError(t, runtimefake.NewClientBuilder().WithObjects(gateway("default")).Build().List(t.Context(), found, runtimeclient.InNamespace("default")))
 	assert.Len(t, found.Items, 1, "controller-runtime's fake")

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +22,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 	runtimefake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // world is a server or a fake of one, behind client-go's or, if runtime is not nil, behind controller-runtime's client.

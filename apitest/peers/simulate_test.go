@@ -7,11 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest/simulate"
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +19,12 @@ import (
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/anykind/anykind/apitest/simulate"
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const finalizer = "example.com/secret"

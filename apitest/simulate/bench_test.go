@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // BenchmarkRun_Seed is one run with faults of a controller with two caches, from the start of the server to its end.

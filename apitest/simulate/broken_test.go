@@ -5,10 +5,11 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
 )
 
 var (

@@ -10,14 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/examples/deployment-notifier/notifier"
 	"github.com/anykind/anykind/examples/operator/greeting"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // stepOn returns a step on the objects of a kind in the namespace default, which waits until the kind is served.

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // waitForEnd is a program that does nothing.

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 const (

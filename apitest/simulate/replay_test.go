@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
 )
 
 // TestRunOnce_SeedRepeatsRequests runs each controller with some seeds twice, and compares all requests: their times, order and bodies.

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"iter"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // configMaps is a source of one object. A program uses a handle: dynamic.As[unstructured.Lazy](configMaps).

@@ -3,10 +3,11 @@ package packed_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/require"
 )
 
 // benchmarkObjects returns packed objects of about 4 kB of JSON, more of them than are kept unpacked.

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // packAll returns the packed objects, nil for one that is kept as it is.

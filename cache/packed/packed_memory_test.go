@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // liveBytes returns the growth of the live heap by what build returns.

@@ -7,13 +7,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func decodeLazy(t *testing.T, data []byte) *unstructured.Lazy {

@@ -5,8 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/anykind/anykind/cache"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cache"
 )
 
 const (

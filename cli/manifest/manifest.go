@@ -19,8 +19,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // Stdin is the path of standard input.

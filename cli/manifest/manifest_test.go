@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/cli/manifest"
 )
 
 func configMap(name string) string {

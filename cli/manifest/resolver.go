@@ -7,10 +7,11 @@ import (
 	"iter"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // establishTimeout limits the wait for the definition of an object's kind.

@@ -6,18 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/compat/clientgo"
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -30,6 +23,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/anykind/anykind/compat/clientgo"
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -67,8 +68,8 @@ func (s *sandbox) clients(t *testing.T) map[string]clientgodynamic.Interface {
 	return map[string]clientgodynamic.Interface{"client-go": oracle, "anykind": clientgo.NewDynamic(s.conn)}
 }
 
-func configMap(name, value string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
+func configMap(name, value string) *unstructuredv1.Unstructured {
+	return &unstructuredv1.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"key": value},
 	}}
 }
@@ -79,15 +80,15 @@ type outcome struct {
 	Err    string
 }
 
-func outcomeOf(obj *unstructured.Unstructured, err error) outcome {
+func outcomeOf(obj *unstructuredv1.Unstructured, err error) outcome {
 	if err != nil {
 		return outcome{Err: string(apierrors.ReasonForError(err)) + ": " + err.Error()}
 	}
 	own := obj.DeepCopy()
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "namespace"} {
-		unstructured.RemoveNestedField(own.Object, "metadata", field)
+		unstructuredv1.RemoveNestedField(own.Object, "metadata", field)
 	}
-	unstructured.RemoveNestedField(own.Object, "details", "uid")
+	unstructuredv1.RemoveNestedField(own.Object, "details", "uid")
 	return outcome{Object: own.Object}
 }
 
@@ -106,7 +107,7 @@ func callEach(t *testing.T, c clientgodynamic.Interface, namespace string) (outc
 	t.Helper()
 	ctx := t.Context()
 	maps := c.Resource(configMaps).Namespace(namespace)
-	add := func(obj *unstructured.Unstructured, err error) *unstructured.Unstructured {
+	add := func(obj *unstructuredv1.Unstructured, err error) *unstructuredv1.Unstructured {
 		outcomes = append(outcomes, outcomeOf(obj, err))
 		return obj
 	}
@@ -116,9 +117,9 @@ func callEach(t *testing.T, c clientgodynamic.Interface, namespace string) (outc
 	found := add(maps.Get(ctx, "a", metav1.GetOptions{}))
 	add(maps.Get(ctx, "dry", metav1.GetOptions{}))
 	stale := found.DeepCopy()
-	require.NoError(t, unstructured.SetNestedField(found.Object, "2", "data", "key"))
+	require.NoError(t, unstructuredv1.SetNestedField(found.Object, "2", "data", "key"))
 	add(maps.Update(ctx, found, metav1.UpdateOptions{}))
-	require.NoError(t, unstructured.SetNestedField(stale.Object, "3", "data", "key"))
+	require.NoError(t, unstructuredv1.SetNestedField(stale.Object, "3", "data", "key"))
 	_, err := maps.Update(ctx, stale, metav1.UpdateOptions{})
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
 	add(maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"other":"x"}}`), metav1.PatchOptions{}))
@@ -127,7 +128,7 @@ func callEach(t *testing.T, c clientgodynamic.Interface, namespace string) (outc
 	add(maps.Apply(ctx, "b", configMap("b", "2"), metav1.ApplyOptions{FieldManager: "two"}))
 	add(maps.Apply(ctx, "b", configMap("b", "2"), metav1.ApplyOptions{FieldManager: "two", Force: true}))
 	add(c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).ApplyStatus(ctx, "missing-"+"x",
-		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "missing-x"}}},
+		&unstructuredv1.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "missing-x"}}},
 		metav1.ApplyOptions{FieldManager: "one"}))
 	list, err := maps.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name!=kube-root-ca.crt"})
 	require.NoError(t, err)
@@ -161,7 +162,7 @@ func orUnexpected(err error) error {
 }
 
 // checkWatch deletes an object and returns it as the watch reports it.
-func checkWatch(t *testing.T, maps clientgodynamic.ResourceInterface, version string) *unstructured.Unstructured {
+func checkWatch(t *testing.T, maps clientgodynamic.ResourceInterface, version string) *unstructuredv1.Unstructured {
 	t.Helper()
 	w, err := maps.Watch(t.Context(), metav1.ListOptions{ResourceVersion: version, FieldSelector: "metadata.name=a", AllowWatchBookmarks: true})
 	require.NoError(t, err)
@@ -172,7 +173,7 @@ func checkWatch(t *testing.T, maps clientgodynamic.ResourceInterface, version st
 		}
 		require.Equal(t, watch.Deleted, event.Type)
 		w.Stop()
-		return event.Object.(*unstructured.Unstructured)
+		return event.Object.(*unstructuredv1.Unstructured)
 	}
 	require.Fail(t, "the watch has ended")
 	return nil

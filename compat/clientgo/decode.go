@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 
-	anykind "github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	anykind "github.com/anykind/anykind/unstructured"
 )
 
 // decodeObject reads the object of a response.
-func decodeObject(body io.Reader, limits anykind.Limits) (*unstructured.Unstructured, error) {
+func decodeObject(body io.Reader, limits anykind.Limits) (*unstructuredv1.Unstructured, error) {
 	var data bytes.Buffer
 	if err := limits.ReadInto(&data, body); err != nil {
 		return nil, fmt.Errorf("read the response: %w", err)
@@ -25,9 +26,9 @@ func decodeObject(body io.Reader, limits anykind.Limits) (*unstructured.Unstruct
 }
 
 // decodeList reads a list while it arrives.
-func decodeList(body io.Reader, limits anykind.Limits) (*unstructured.UnstructuredList, error) {
+func decodeList(body io.Reader, limits anykind.Limits) (*unstructuredv1.UnstructuredList, error) {
 	decoder := limits.NewPageDecoder(body)
-	list := &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{}}
+	list := &unstructuredv1.UnstructuredList{Object: map[string]any{}, Items: []unstructuredv1.Unstructured{}}
 	for {
 		item, err := decoder.Next()
 		if errors.Is(err, io.EOF) {

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/transport"
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +16,10 @@ import (
 	"k8s.io/client-go/openapi"
 	cachedopenapi "k8s.io/client-go/openapi/cached"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/transport"
 )
 
 // CachedDiscovery is client-go's discovery over a discovery client: the snapshot of the discovery client is its cache. Groups and

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/discovery"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clientgo "k8s.io/client-go/discovery"
+
+	"github.com/anykind/anykind/discovery"
 )
 
 // convert returns the groups and resources of a snapshot as client-go makes them of aggregated discovery, without the versions

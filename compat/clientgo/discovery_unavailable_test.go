@@ -3,14 +3,15 @@ package clientgo_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgodiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 // unavailable is a group version whose APIService has no server.
@@ -21,7 +22,7 @@ func registerUnavailable(t *testing.T, s *sandbox) {
 	t.Helper()
 	services := client.Resource(t, s.client, "apiservices.v1.apiregistration.k8s.io")
 	name := unavailable.Version + "." + unavailable.Group
-	_, err := services.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	_, err := services.Create(t.Context(), &unstructuredv1.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": name},
 		"spec": map[string]any{
 			"group": unavailable.Group, "version": unavailable.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),

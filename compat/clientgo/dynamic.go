@@ -10,15 +10,16 @@ import (
 	"net/url"
 	"path"
 
-	"github.com/anykind/anykind/transport"
-	anykind "github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/transport"
+	anykind "github.com/anykind/anykind/unstructured"
 )
 
 // NewDynamic returns client-go's dynamic client over a connection. Its requests are those of client-go's own, and so are its
@@ -58,8 +59,8 @@ func (r *resourceClient) Namespace(namespace string) dynamic.ResourceInterface {
 
 // Create implements dynamic.ResourceInterface.
 func (r *resourceClient) Create(
-	ctx context.Context, obj *unstructured.Unstructured, opts metav1.CreateOptions, subresources ...string,
-) (*unstructured.Unstructured, error) {
+	ctx context.Context, obj *unstructuredv1.Unstructured, opts metav1.CreateOptions, subresources ...string,
+) (*unstructuredv1.Unstructured, error) {
 	name := ""
 	if len(subresources) > 0 {
 		if name = obj.GetName(); name == "" {
@@ -71,8 +72,8 @@ func (r *resourceClient) Create(
 
 // Update implements dynamic.ResourceInterface.
 func (r *resourceClient) Update(
-	ctx context.Context, obj *unstructured.Unstructured, opts metav1.UpdateOptions, subresources ...string,
-) (*unstructured.Unstructured, error) {
+	ctx context.Context, obj *unstructuredv1.Unstructured, opts metav1.UpdateOptions, subresources ...string,
+) (*unstructuredv1.Unstructured, error) {
 	if obj.GetName() == "" {
 		return nil, errNoName
 	}
@@ -81,15 +82,15 @@ func (r *resourceClient) Update(
 
 // UpdateStatus implements dynamic.ResourceInterface.
 func (r *resourceClient) UpdateStatus(
-	ctx context.Context, obj *unstructured.Unstructured, opts metav1.UpdateOptions,
-) (*unstructured.Unstructured, error) {
+	ctx context.Context, obj *unstructuredv1.Unstructured, opts metav1.UpdateOptions,
+) (*unstructuredv1.Unstructured, error) {
 	return r.Update(ctx, obj, opts, "status")
 }
 
 // write sends an object.
 func (r *resourceClient) write(
-	ctx context.Context, method, name string, subresources []string, obj *unstructured.Unstructured, opts any,
-) (*unstructured.Unstructured, error) {
+	ctx context.Context, method, name string, subresources []string, obj *unstructuredv1.Unstructured, opts any,
+) (*unstructuredv1.Unstructured, error) {
 	body := []byte("null") // as client-go sends an object without content
 	if obj == nil || obj.Object != nil {
 		var err error
@@ -133,7 +134,7 @@ func (r *resourceClient) delete(ctx context.Context, name string, subresources [
 // Get implements dynamic.ResourceInterface.
 func (r *resourceClient) Get(
 	ctx context.Context, name string, opts metav1.GetOptions, subresources ...string,
-) (*unstructured.Unstructured, error) {
+) (*unstructuredv1.Unstructured, error) {
 	if name == "" {
 		return nil, errNoName
 	}
@@ -141,7 +142,7 @@ func (r *resourceClient) Get(
 }
 
 // List implements dynamic.ResourceInterface.
-func (r *resourceClient) List(ctx context.Context, opts metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (r *resourceClient) List(ctx context.Context, opts metav1.ListOptions) (*unstructuredv1.UnstructuredList, error) {
 	response, err := r.do(ctx, http.MethodGet, "", nil, &opts, "", nil)
 	if err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (r *resourceClient) List(ctx context.Context, opts metav1.ListOptions) (*un
 // Patch implements dynamic.ResourceInterface.
 func (r *resourceClient) Patch(
 	ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string,
-) (*unstructured.Unstructured, error) {
+) (*unstructuredv1.Unstructured, error) {
 	if name == "" {
 		return nil, errNoName
 	}
@@ -162,8 +163,8 @@ func (r *resourceClient) Patch(
 
 // Apply implements dynamic.ResourceInterface.
 func (r *resourceClient) Apply(
-	ctx context.Context, name string, obj *unstructured.Unstructured, opts metav1.ApplyOptions, subresources ...string,
-) (*unstructured.Unstructured, error) {
+	ctx context.Context, name string, obj *unstructuredv1.Unstructured, opts metav1.ApplyOptions, subresources ...string,
+) (*unstructuredv1.Unstructured, error) {
 	if name == "" {
 		return nil, errNoName
 	}
@@ -181,15 +182,15 @@ func (r *resourceClient) Apply(
 
 // ApplyStatus implements dynamic.ResourceInterface.
 func (r *resourceClient) ApplyStatus(
-	ctx context.Context, name string, obj *unstructured.Unstructured, opts metav1.ApplyOptions,
-) (*unstructured.Unstructured, error) {
+	ctx context.Context, name string, obj *unstructuredv1.Unstructured, opts metav1.ApplyOptions,
+) (*unstructuredv1.Unstructured, error) {
 	return r.Apply(ctx, name, obj, opts, "status")
 }
 
 // object sends a request whose response is an object.
 func (r *resourceClient) object(
 	ctx context.Context, method, name string, subresources []string, opts any, contentType string, body []byte,
-) (*unstructured.Unstructured, error) {
+) (*unstructuredv1.Unstructured, error) {
 	response, err := r.do(ctx, method, name, subresources, opts, contentType, body)
 	if err != nil {
 		return nil, err

@@ -11,18 +11,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/compat/clientgo"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/compat/clientgo"
+	"github.com/anykind/anykind/transport"
 )
 
 // dynamicClients returns client-go's client of a server, and ours.
@@ -36,12 +37,12 @@ func dynamicClients(t *testing.T, server *httptest.Server) map[string]dynamic.In
 	return map[string]dynamic.Interface{"client-go": oracle, "anykind": clientgo.NewDynamic(conn)}
 }
 
-func flip(fields ...string) *unstructured.Unstructured {
+func flip(fields ...string) *unstructuredv1.Unstructured {
 	metadata := map[string]any{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		metadata[fields[i]] = fields[i+1]
 	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "flops/v1", "kind": "Flip", "metadata": metadata, "text": "<&>ü"}}
+	return &unstructuredv1.Unstructured{Object: map[string]any{"apiVersion": "flops/v1", "kind": "Flip", "metadata": metadata, "text": "<&>ü"}}
 }
 
 // calls are calls with their options.
@@ -58,7 +59,7 @@ func calls(t *testing.T) map[string]func(dynamic.ResourceInterface) error {
 			return err
 		},
 		"create without content": func(r dynamic.ResourceInterface) error {
-			_, err := r.Create(ctx, &unstructured.Unstructured{}, metav1.CreateOptions{})
+			_, err := r.Create(ctx, &unstructuredv1.Unstructured{}, metav1.CreateOptions{})
 			return err
 		},
 		"create generated": func(r dynamic.ResourceInterface) error {
@@ -194,7 +195,7 @@ func TestNewDynamic_ListMetadata(t *testing.T) {
 				_, _ = io.WriteString(w, `{"apiVersion":"flops/v1","kind":"FlipList",`+metadata+`"items":[{"metadata":{"name":"mips"}}]}`)
 			}))
 			defer server.Close()
-			lists := map[string]*unstructured.UnstructuredList{}
+			lists := map[string]*unstructuredv1.UnstructuredList{}
 			for client, own := range dynamicClients(t, server) {
 				list, err := own.Resource(schema.GroupVersionResource{Version: "v1", Resource: "flips"}).List(t.Context(), metav1.ListOptions{})
 				require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -146,7 +146,7 @@ func review(group, plural, body string) func(context.Context, genericclioptions.
 		if err != nil {
 			return nil, err
 		}
-		obj := &unstructured.Unstructured{}
+		obj := &unstructuredv1.Unstructured{}
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(body, "NAMESPACE", namespace)), &obj.Object); err != nil {
 			return nil, err
 		}

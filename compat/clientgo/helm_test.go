@@ -4,9 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/compat/clientgo"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +14,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	clientgodiscovery "k8s.io/client-go/discovery"
+
+	"github.com/anykind/anykind/compat/clientgo"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // release is the manifest of a release, as Helm renders it: namespaced and cluster-scoped objects, with and without a namespace.

@@ -5,15 +5,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/compat/sharedinformer"
-	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/dynamic/dynamiclister"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/compat/sharedinformer"
+	"github.com/anykind/anykind/dynamic"
 )
 
 // NewDynamicSharedInformerFactory returns client-go's factory of dynamic informers over package cache: see
@@ -47,7 +48,7 @@ type InformerFactoryOptions struct {
 //
 // What differs from client-go: a handler that lags gets the latest state of each object instead of all in between. Indexers that
 // are added once an informer runs are computed at each read. The store cannot be written. A transform returns an
-// *unstructured.Unstructured.
+// *unstructuredv1.Unstructured.
 //
 // As in client-go, readers and handlers get the stored objects and must not change them. A write stays in its object until the next
 // version, unless Intern is set, and indexes keep their values. KUBE_CACHE_MUTATION_DETECTOR=true finds it: Run panics.
@@ -96,7 +97,7 @@ func (f *informerFactory) ForResource(gvr schema.GroupVersionResource) informers
 }
 
 type (
-	object   = unstructured.Unstructured
+	object   = unstructuredv1.Unstructured
 	informer = sharedinformer.Informer[object, *object]
 )
 

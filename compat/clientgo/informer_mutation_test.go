@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	toolscache "k8s.io/client-go/tools/cache"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/compat/clientgo"
 	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	toolscache "k8s.io/client-go/tools/cache"
 )
 
 const mutatedConfigMaps = 20
@@ -51,9 +52,9 @@ func mutate(t *testing.T, informer toolscache.SharedIndexInformer, namespace str
 	obj, found, err := informer.GetStore().GetByKey(namespace + "/map-7")
 	require.NoError(t, err)
 	require.True(t, found)
-	require.NoError(t, unstructured.SetNestedField(obj.(*unstructured.Unstructured).Object, "changed", "data", "key"))
+	require.NoError(t, unstructuredv1.SetNestedField(obj.(*unstructuredv1.Unstructured).Object, "changed", "data", "key"))
 	for _, obj := range informer.GetStore().List() {
-		if value, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "data", "key"); value == "changed" {
+		if value, _, _ := unstructuredv1.NestedString(obj.(*unstructuredv1.Unstructured).Object, "data", "key"); value == "changed" {
 			changed++
 		}
 	}

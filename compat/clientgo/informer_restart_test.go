@@ -5,14 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/compat/clientgo"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/compat/clientgo"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // changes returns the calls of a handler without updates that change nothing: client-go may make them after a relist.

@@ -9,16 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/compat/clientgo"
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/compat/clientgo"
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 // patience bounds the time until something happens that does not depend on the test.
@@ -43,8 +44,8 @@ func (r *recorder) all() []string {
 }
 
 func value(obj any) string {
-	own := obj.(*unstructured.Unstructured)
-	text, _, _ := unstructured.NestedString(own.Object, "data", "key")
+	own := obj.(*unstructuredv1.Unstructured)
+	text, _, _ := unstructuredv1.NestedString(own.Object, "data", "key")
 	return own.GetName() + "=" + text
 }
 
@@ -168,8 +169,8 @@ func TestInformer_TransformAndResync(t *testing.T) {
 	factory := clientgo.NewFilteredDynamicSharedInformerFactory(s.client, 0, namespace, withoutRootCA)
 	informer := factory.ForResource(configMaps).Informer()
 	require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
-		own := obj.(*unstructured.Unstructured)
-		return own, unstructured.SetNestedField(own.Object, "changed", "data", "key")
+		own := obj.(*unstructuredv1.Unstructured)
+		return own, unstructuredv1.SetNestedField(own.Object, "changed", "data", "key")
 	}))
 	often := &recorder{}
 	never := &recorder{}
@@ -211,7 +212,7 @@ func TestInformer_RetriesRejectedList(t *testing.T) {
 	eventually(t, func() bool { return rejected.Load() > 0 })
 	assert.False(t, informer.HasSynced())
 	rbac := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-	binding := &unstructured.Unstructured{Object: map[string]any{
+	binding := &unstructuredv1.Unstructured{Object: map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": map[string]any{"name": "edit"},
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
 		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}},

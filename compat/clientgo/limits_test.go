@@ -9,15 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/compat/clientgo"
-	"github.com/anykind/anykind/transport"
-	anykind "github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/anykind/anykind/compat/clientgo"
+	"github.com/anykind/anykind/transport"
+	anykind "github.com/anykind/anykind/unstructured"
 )
 
 // zipped returns a client of a server that responds with body, compressed.

@@ -4,15 +4,16 @@ import (
 	"context"
 	"sync"
 
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/restmapper"
-	"github.com/anykind/anykind/transport"
 	"k8s.io/apimachinery/pkg/api/meta"
 	clientgo "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport"
 )
 
 // RESTClientGetter implements cli-runtime's genericclioptions.RESTClientGetter and resource.RESTClientGetter, which

@@ -8,12 +8,13 @@ import (
 	"net/http"
 	"sync"
 
-	anykind "github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
+
+	anykind "github.com/anykind/anykind/unstructured"
 )
 
 // Watch implements dynamic.ResourceInterface. The channel has bookmarks as events, an ERROR event with a *metav1.Status as the

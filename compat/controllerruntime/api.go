@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/anykind/anykind/transport"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // apiClient sends controller-runtime's calls over a connection of anykind. Kinds come from the scheme, paths from the mapper.

@@ -10,9 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/compat/sharedinformer"
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/anykind/anykind/compat/sharedinformer"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // controller-runtime's cache decides which informers exist: it evaluates ByObject, namespaces, selectors and defaults, and reads

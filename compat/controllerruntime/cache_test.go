@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -107,8 +107,8 @@ func indexData(obj ctrlclient.Object) []string {
 	}
 }
 
-func untypedList() *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
+func untypedList() *unstructuredv1.UnstructuredList {
+	list := &unstructuredv1.UnstructuredList{}
 	list.SetGroupVersionKind(configMaps.GroupVersion().WithKind("ConfigMapList"))
 	return list
 }

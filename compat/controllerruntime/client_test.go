@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -170,7 +170,7 @@ func TestClient_UnstructuredAndMetadata(t *testing.T) {
 		}},
 		{"update", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
 			obj := untyped(configMaps, s.namespace, "web")
-			_ = unstructured.SetNestedField(obj.Object, "v", "data", "k")
+			_ = unstructuredv1.SetNestedField(obj.Object, "v", "data", "k")
 			return obj, c.Update(ctx, obj)
 		}},
 		{"patch metadata", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
@@ -180,25 +180,25 @@ func TestClient_UnstructuredAndMetadata(t *testing.T) {
 			return obj, c.Patch(ctx, obj, patch)
 		}},
 		{"list", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
-			list := &unstructured.UnstructuredList{}
+			list := &unstructuredv1.UnstructuredList{}
 			list.SetGroupVersionKind(configMaps.GroupVersion().WithKind("ConfigMapList"))
 			return list, c.List(ctx, list, ctrlclient.InNamespace(s.namespace), ctrlclient.MatchingLabels{"patched": "true"})
 		}},
 		{"list with the kind of items", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
-			list := &unstructured.UnstructuredList{}
+			list := &unstructuredv1.UnstructuredList{}
 			list.SetGroupVersionKind(configMaps)
 			return list, c.List(ctx, list, ctrlclient.InNamespace(s.namespace), ctrlclient.MatchingLabels{"patched": "true"})
 		}},
 		{"list none", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
-			list := &unstructured.UnstructuredList{}
+			list := &unstructuredv1.UnstructuredList{}
 			list.SetGroupVersionKind(configMaps.GroupVersion().WithKind("ConfigMapList"))
 			return list, c.List(ctx, list, ctrlclient.InNamespace(s.namespace), ctrlclient.MatchingLabels{"patched": "none"})
 		}},
 		{"list into an object", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
-			list := &unstructured.Unstructured{}
+			list := &unstructuredv1.Unstructured{}
 			list.SetGroupVersionKind(configMaps)
 			err := c.List(ctx, list, ctrlclient.InNamespace(s.namespace), ctrlclient.MatchingLabels{"patched": "true"})
-			items, _, _ := unstructured.NestedSlice(list.Object, "items")
+			items, _, _ := unstructuredv1.NestedSlice(list.Object, "items")
 			return []any{list.GetKind(), len(items)}, err
 		}},
 		{"list metadata", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
@@ -292,7 +292,7 @@ func TestClient_PatchAndApply(t *testing.T) {
 		}},
 		{"apply forced", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
 			obj := untyped(configMaps, s.namespace, "applied")
-			_ = unstructured.SetNestedField(obj.Object, "w", "data", "k")
+			_ = unstructuredv1.SetNestedField(obj.Object, "w", "data", "k")
 			return obj, c.Apply(ctx, ctrlclient.ApplyConfigurationFromUnstructured(obj), ctrlclient.ForceOwnership)
 		}},
 		{"apply without kind", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {

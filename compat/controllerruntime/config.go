@@ -5,12 +5,13 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/dynamic"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/dynamic"
 )
 
 // FromConfig returns constructors over a connection with the server and the credential of a config, for programs that have no

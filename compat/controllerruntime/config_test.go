@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 // countingWarnings is a warning handler of a config.

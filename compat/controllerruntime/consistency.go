@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // Read-your-writes consistency: a read from the cache waits until the writes that began before it have ended and until the

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +17,9 @@ import (
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
 func TestConsistentClient_ReadsItsWrites(t *testing.T) {

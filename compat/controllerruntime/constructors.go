@@ -4,13 +4,14 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 )
 
 // Constructors are the constructors of a manager's parts over one client of anykind. Their methods have the signatures of

@@ -3,10 +3,11 @@ package controllerruntime
 import (
 	"context"
 
-	"github.com/anykind/anykind/compat/sharedinformer"
-	"github.com/anykind/anykind/dynamic"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/compat/sharedinformer"
+	"github.com/anykind/anykind/dynamic"
 )
 
 // informer is a client-go SharedIndexInformer of a kind in a form, in one namespace or in all.

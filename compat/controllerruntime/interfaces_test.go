@@ -3,12 +3,13 @@ package controllerruntime_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/compat/clientgo"
-	anykind "github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/restmapper"
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
+
+	"github.com/anykind/anykind/compat/clientgo"
+	anykind "github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
 )
 
 // The modules with these types also compile with older versions of client-go and apimachinery, which lack the interfaces.

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 const equalConfigMaps = 20
@@ -57,8 +58,8 @@ func mutateInformer(t *testing.T, from *Constructors, namespace string, obj ctrl
 	require.NoError(t, err)
 	require.True(t, found)
 	switch stored := stored.(type) {
-	case *unstructured.Unstructured:
-		require.NoError(t, unstructured.SetNestedField(stored.Object, "changed", "metadata", "labels", "app"))
+	case *unstructuredv1.Unstructured:
+		require.NoError(t, unstructuredv1.SetNestedField(stored.Object, "changed", "metadata", "labels", "app"))
 	case metav1.Object:
 		stored.GetLabels()["app"] = "changed"
 	}

@@ -9,13 +9,14 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // target is the part of a path that a call chooses.

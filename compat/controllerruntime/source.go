@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"iter"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // cached is an object of an informer in one of the three forms.

@@ -3,9 +3,10 @@ package controllerruntime
 import (
 	"context"
 
-	"github.com/anykind/anykind/transport"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // miscellaneousWarning is the only code that API servers use.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // watchingClient is a client.WithWatch.

@@ -5,8 +5,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/anykind/anykind/transport"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // FromConn returns a client-go config for requests over conn, with conn's credential, TLS settings, proxy, hooks and HTTP

@@ -12,12 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +21,13 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/client-go/util/exec"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/stream"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // echoPort of the sandbox's pods echoes.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/anykind/anykind/transport"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // warningCode is the code in an API server's warning headers.

@@ -8,16 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/internal/testing/credentials"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -25,12 +20,18 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/credentials"
+	"github.com/anykind/anykind/transport"
 )
 
 var reviews = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
 
-func newReview() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
+func newReview() *unstructuredv1.Unstructured {
+	return &unstructuredv1.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
 }
 
 // user is the user that a server authenticates.
@@ -41,9 +42,9 @@ type user struct {
 	Extra    map[string][]string `json:"extra"`
 }
 
-func userOf(t *testing.T, review *unstructured.Unstructured) (u user) {
+func userOf(t *testing.T, review *unstructuredv1.Unstructured) (u user) {
 	t.Helper()
-	info, _, err := unstructured.NestedMap(review.Object, "status", "userInfo")
+	info, _, err := unstructuredv1.NestedMap(review.Object, "status", "userInfo")
 	require.NoError(t, err)
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(info, &u))
 	require.NotEmpty(t, u.Username)

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
 )
 
 // handler is an event handler of an informer and its registration. A goroutine of its own calls it with the changes of the

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/anykind/anykind/cache"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/cache"
 )
 
 // errReadOnly reports a write to the store of an informer.

@@ -11,12 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 type object = metav1.PartialObjectMetadata

@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/dynamic"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
 )
 
 const (

@@ -12,14 +12,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/controller/events"
-	"github.com/anykind/anykind/internal/testing/controllertest"
-	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/controller/events"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TestRecorder_WritesValidEvents writes them to a real server, which is strict.

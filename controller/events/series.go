@@ -10,12 +10,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // series is an event and its repetitions.

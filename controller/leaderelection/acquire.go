@@ -9,11 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // candidate is the state of a Run.

@@ -13,14 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 func as(identity string) *leaderelection.Options { return &leaderelection.Options{Identity: identity} }

@@ -6,9 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/controller/workqueue"
 )
 
 // fixed is a limiter without jitter.

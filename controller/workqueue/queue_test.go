@@ -13,9 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/controller/workqueue"
 )
 
 // got returns the ready items in order, and marks them as done.

@@ -6,8 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/anykind/anykind/controller/workqueue"
 )
 
 func TestWithScheduler_ChoosesKeysAndDelays(t *testing.T) {

@@ -9,18 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	objects "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic/fake"
 )
 
 // smallDefinitions returns definitions of custom resources with a small schema.
@@ -107,7 +108,7 @@ func BenchmarkAPITest_Requests(b *testing.B) {
 	b.Run("client-go fake", func(b *testing.B) {
 		configMaps := fake.NewSimpleDynamicClient(k8sruntime.NewScheme()).Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
 		for i := 0; b.Loop(); i++ {
-			obj := &objects.Unstructured{Object: benchConfigMap().Object}
+			obj := &unstructuredv1.Unstructured{Object: benchConfigMap().Object}
 			obj.SetName(strconv.Itoa(i)) // it does not generate names
 			obj, err := configMaps.Create(b.Context(), obj, metav1.CreateOptions{})
 			require.NoError(b, err)

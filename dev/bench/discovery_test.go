@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/require"
 	clientgo "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/transport"
 )
 
 // served returns an aggregated discovery document with that number of resources, ten to a group.

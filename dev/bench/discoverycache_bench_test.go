@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	cgrestmapper "k8s.io/client-go/restmapper"
+
 	"github.com/anykind/anykind/dev/parity/discoverytest"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
-	"github.com/stretchr/testify/require"
-	cgrestmapper "k8s.io/client-go/restmapper"
 )
 
 // BenchmarkResolveFromDisk resolves a name as a new process does, with kubectl's disk cache alone. Neither side may send

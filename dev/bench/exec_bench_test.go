@@ -15,12 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/transport"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/anykind/anykind/stream"
+	"github.com/anykind/anykind/transport"
 )
 
 const execStatus = "\x03" + `{"metadata":{},"status":"Success"}`

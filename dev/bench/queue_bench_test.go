@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/controller/workqueue"
 	clientgo "k8s.io/client-go/util/workqueue"
+
+	"github.com/anykind/anykind/controller/workqueue"
 )
 
 // workQueue is the interface of both queues; get returns false once the queue is shut down.

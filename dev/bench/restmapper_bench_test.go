@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/anykind/anykind/dev/parity/discoverytest"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/dev/parity/discoverytest"
 )
 
 // BenchmarkResolve compares resolving a name: cold, without any discovery, and warm, with all of it. Requests and bytes

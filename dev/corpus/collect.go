@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 const (

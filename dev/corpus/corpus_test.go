@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // minDefinitions is how many definitions of projects tests and benchmarks rely on.

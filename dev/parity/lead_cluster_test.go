@@ -11,10 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/controller/leaderelection"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +20,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientgo "k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
 )
 
 // Durations of every candidate: short, but with four seconds between the renew deadline and the lease's end, so that a

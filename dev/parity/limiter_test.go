@@ -3,9 +3,10 @@ package parity_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // TestRateLimiter_FromXTime checks that golang.org/x/time's limiter is a transport.RateLimiter, as its documentation

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/readiness"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // A readinessDifference is a reason for which the status of an object is not kstatus's.

@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
-	"k8s.io/client-go/rest"
 )
 
 // A program with a configuration of client-go passes client-go's HTTP client, with its credentials, TLS, proxy and

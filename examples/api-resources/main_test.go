@@ -12,12 +12,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

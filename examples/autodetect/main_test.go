@@ -7,14 +7,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

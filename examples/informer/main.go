@@ -13,12 +13,13 @@ import (
 	"os/signal"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func main() {

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,11 +5,12 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

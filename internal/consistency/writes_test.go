@@ -5,8 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/anykind/anykind/internal/consistency"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/anykind/anykind/internal/consistency"
 )
 
 func TestWrites_WaitsForWhatItsCtxWrote(t *testing.T) {

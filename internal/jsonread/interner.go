@@ -5,7 +5,7 @@ import (
 	"io"
 	"weak"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Interner makes readers reuse equal maps and slices: those that many objects have alike, such as labels or containers,
@@ -148,9 +148,9 @@ func (r *Reader) internedValue(n node) (any, error) {
 }
 
 // NewObject returns the object with the fields that TopValue read, as the version that the next one is compared with.
-func (r *Reader) NewObject(fields map[string]any, deleted bool) *unstructured.Unstructured {
+func (r *Reader) NewObject(fields map[string]any, deleted bool) *unstructuredv1.Unstructured {
 	if r.interner == nil {
-		return &unstructured.Unstructured{Object: fields}
+		return &unstructuredv1.Unstructured{Object: fields}
 	}
 	return r.interner.versions.add(fields, deleted)
 }

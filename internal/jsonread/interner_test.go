@@ -9,23 +9,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/jsoncases"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/internal/testing/jsoncases"
 )
 
 // objects is a stream of objects.
 func objects(all ...string) io.Reader { return strings.NewReader(strings.Join(all, "\n")) }
 
-func decodeAll(t *testing.T, interner *Interner, r io.Reader) []*unstructured.Unstructured {
+func decodeAll(t *testing.T, interner *Interner, r io.Reader) []*unstructuredv1.Unstructured {
 	t.Helper()
 	all, err := readAll(NewReader(interner.Source(r), 4<<10))
 	require.NoError(t, err)
 	return all
 }
 
-func readAll(r *Reader) (all []*unstructured.Unstructured, err error) {
+func readAll(r *Reader) (all []*unstructuredv1.Unstructured, err error) {
 	for {
 		if _, err := r.PeekStart(); err == io.EOF {
 			return all, nil
@@ -43,9 +44,9 @@ func readAll(r *Reader) (all []*unstructured.Unstructured, err error) {
 }
 
 // address returns where a field's map or list is in memory.
-func address(t *testing.T, obj *unstructured.Unstructured, fields ...string) uintptr {
+func address(t *testing.T, obj *unstructuredv1.Unstructured, fields ...string) uintptr {
 	t.Helper()
-	v, _, err := unstructured.NestedFieldNoCopy(obj.Object, fields...)
+	v, _, err := unstructuredv1.NestedFieldNoCopy(obj.Object, fields...)
 	require.NoError(t, err)
 	return reflect.ValueOf(v).Pointer()
 }
@@ -139,7 +140,7 @@ func FuzzInterner(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, before, after []byte) {
 		interner := testInterner()
-		var held []*unstructured.Unstructured
+		var held []*unstructuredv1.Unstructured
 		for i := range 6 {
 			data := []byte(versionOf(1, `,"spec":`+string([][]byte{before, after}[i%2])) + "\n")
 			want, wantErr := readAll(NewReader(bytes.NewReader(data), 4<<10))
@@ -154,7 +155,7 @@ func FuzzInterner(f *testing.F) {
 	})
 }
 
-func contents(objects []*unstructured.Unstructured) (all []map[string]any) {
+func contents(objects []*unstructuredv1.Unstructured) (all []map[string]any) {
 	for _, obj := range objects {
 		all = append(all, obj.Object)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"weak"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // previousVersions has the last version of each object for as long as somebody holds it, and digests of its subtrees.
@@ -24,7 +24,7 @@ type previousVersions struct {
 
 // version is an object that was read. Holding the object keeps it alive.
 type version struct {
-	object  unstructured.Unstructured
+	object  unstructuredv1.Unstructured
 	digests []digest
 }
 
@@ -53,8 +53,8 @@ func (p *previousVersions) begin() {
 }
 
 // add returns the object that has been read, and remembers it. Of a deleted object there is no next version.
-func (p *previousVersions) add(fields map[string]any, deleted bool) *unstructured.Unstructured {
-	read := &version{object: unstructured.Unstructured{Object: fields}}
+func (p *previousVersions) add(fields map[string]any, deleted bool) *unstructuredv1.Unstructured {
+	read := &version{object: unstructuredv1.Unstructured{Object: fields}}
 	switch {
 	case deleted:
 		delete(p.last, p.uid)

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/jsoncases"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/internal/testing/jsoncases"
 )
 
 // versionOf is a version of one object, as a server sends it.
@@ -39,16 +40,16 @@ func TestPreviousVersions_ReuseUnchangedSubtrees(t *testing.T) {
 	assert.NotEqual(t, address(t, before, "status", "conditions"), address(t, now, "status", "conditions"))
 	assert.Equal(t, elementAddress(t, before, 0, "status", "conditions"), elementAddress(t, now, 0, "status", "conditions"))
 	assert.NotEqual(t, elementAddress(t, before, 1, "status", "conditions"), elementAddress(t, now, 1, "status", "conditions"))
-	conditions, _, err := unstructured.NestedSlice(before.Object, "status", "conditions")
+	conditions, _, err := unstructuredv1.NestedSlice(before.Object, "status", "conditions")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"type": "B", "status": "True"}, conditions[1], "what was read stays as it was")
 	assert.Equal(t, "2", now.GetResourceVersion())
 }
 
 // elementAddress returns the address of a list's element in memory.
-func elementAddress(t *testing.T, obj *unstructured.Unstructured, i int, fields ...string) uintptr {
+func elementAddress(t *testing.T, obj *unstructuredv1.Unstructured, i int, fields ...string) uintptr {
 	t.Helper()
-	list, _, err := unstructured.NestedFieldNoCopy(obj.Object, fields...)
+	list, _, err := unstructuredv1.NestedFieldNoCopy(obj.Object, fields...)
 	require.NoError(t, err)
 	elements, isList := list.([]any)
 	require.True(t, isList)
@@ -61,13 +62,13 @@ func TestPreviousVersions_ManagedFields(t *testing.T) {
 			`{"manager":"m","time":"%[1]d","fieldsV1":{"f:metadata":{%[2]s"f:labels":{"f:app":{}}},"f:spec":{"f:a":{}}}}]}}`, version, annotations)
 	}
 	all := decodeAll(t, testInterner(), objects(state(1, ""), state(2, ""), state(3, `"f:annotations":{},`)))
-	var entries []*unstructured.Unstructured
+	var entries []*unstructuredv1.Unstructured
 	for i, obj := range all {
-		list, _, err := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
+		list, _, err := unstructuredv1.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
 		require.NoError(t, err)
 		entry := list.([]any)[0].(map[string]any)
 		assert.Equal(t, strconv.Itoa(i+1), entry["time"])
-		entries = append(entries, &unstructured.Unstructured{Object: entry})
+		entries = append(entries, &unstructuredv1.Unstructured{Object: entry})
 	}
 	assert.Equal(t, address(t, entries[0], "fieldsV1"), address(t, entries[1], "fieldsV1"))
 	assert.NotEqual(t, address(t, entries[1], "fieldsV1"), address(t, entries[2], "fieldsV1"))

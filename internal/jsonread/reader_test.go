@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/jsoncases"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/internal/testing/jsoncases"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,9 +3,10 @@ package pathsegment_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/pathsegment"
 	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/internal/pathsegment"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,10 +3,11 @@ package resourceversion_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/internal/resourceversion"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,10 +3,11 @@ package yamltree_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/yamltree"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/internal/yamltree"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,9 +8,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/anykind/anykind/internal/yamltree"
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/anykind/anykind/internal/yamltree"
 )
 
 // decoder decodes the parts of a document. Its errors have the position of the wrong value.

@@ -7,9 +7,10 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 func TestTypes_PrintNoSecret(t *testing.T) {

@@ -8,9 +8,10 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 func TestSecret_HiddenInAllOutput(t *testing.T) {

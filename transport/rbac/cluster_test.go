@@ -11,16 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/transport/rbac"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/rbac"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // patience bounds how long the test waits for the server to see new roles.

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/anykind/anykind/transport"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/anykind/anykind/transport"
 )
 
 const (

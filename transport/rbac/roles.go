@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // Roles returns the smallest roles of that name for all recorded requests. The first is a ClusterRole for permissions in all

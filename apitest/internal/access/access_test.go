@@ -11,16 +11,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

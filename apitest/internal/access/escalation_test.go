@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const rbacObject = `{apiVersion: rbac.authorization.k8s.io/v1, kind: `

@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest/internal/testing/compare"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,16 +15,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // pod returns a pod with a container of these resources and further fields of its spec.

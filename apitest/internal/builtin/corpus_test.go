@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
@@ -21,7 +21,7 @@ func TestCreate_CorpusAsRealServer(t *testing.T) {
 	for _, file := range corpus.Objects(t, 3000) {
 		var obj map[string]any
 		require.NoError(t, utiljson.Unmarshal(file.JSON, &obj))
-		u := unstructured.Unstructured{Object: obj}
+		u := unstructuredv1.Unstructured{Object: obj}
 		gvk := u.GroupVersionKind()
 		r, served := server.resources[gvk]
 		if !served || !builtin.Known(gvk) || kinds[gvk.Kind] >= 120 || gvk.Kind == "Namespace" && u.GetName() == "default" {

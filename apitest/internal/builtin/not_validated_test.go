@@ -3,9 +3,10 @@ package builtin_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/builtin"
 )
 
 func TestNotValidated_Autoscaler(t *testing.T) {

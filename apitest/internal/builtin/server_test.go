@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -63,7 +63,7 @@ func create(t *testing.T, r resource, gvk schema.GroupVersionKind, namespace str
 	}
 	builtin.Default(gvk, decoded)
 	builtin.Admit(r.GroupResource(), decoded)
-	u := unstructured.Unstructured{Object: decoded}
+	u := unstructuredv1.Unstructured{Object: decoded}
 	u.SetNamespace("")
 	if r.namespaced {
 		u.SetNamespace(namespace)

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/apitest/internal/controllers"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // fixture is a store whose definitions are processed.
@@ -50,7 +51,7 @@ func key(name string) store.Key {
 func (f *fixture) conditions(t *testing.T, plural string) []string {
 	stored, found := f.store.Get(key(plural))
 	require.True(t, found)
-	list, _, _ := unstructured.NestedSlice(stored, "status", "conditions")
+	list, _, _ := unstructuredv1.NestedSlice(stored, "status", "conditions")
 	var texts []string
 	for _, item := range list {
 		c, _ := item.(map[string]any)
@@ -109,7 +110,7 @@ func TestController_DeletesObjectsFirst(t *testing.T) {
 	assert.Contains(t, f.conditions(t, "widgets"), "Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress")
 
 	held, _ := f.store.Get(store.Key{Group: "example.com", Resource: "widgets", Name: "held"})
-	free := (&unstructured.Unstructured{Object: held}).DeepCopy()
+	free := (&unstructuredv1.Unstructured{Object: held}).DeepCopy()
 	free.SetFinalizers(nil)
 	_, err = f.writer.Update(t.Context(), &write.Request{Resource: f.registry.Lookup("example.com", "v1", "widgets"), Name: "held"}, write.Body{Object: free.Object})
 	require.NoError(t, err)

@@ -14,10 +14,10 @@ import (
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
-	"google.golang.org/protobuf/proto"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func compareOpenAPI(t *testing.T, server *realServer, registry *Registry, sameHashes bool) {
@@ -143,7 +143,7 @@ func TestResource_TypeConverter(t *testing.T) {
 		}
 		converter, err := resource.TypeConverter()
 		require.NoError(t, err, resource.Plural)
-		obj := &unstructured.Unstructured{Object: map[string]any{
+		obj := &unstructuredv1.Unstructured{Object: map[string]any{
 			"apiVersion": resource.APIVersion(), "kind": resource.Kind,
 			"metadata": map[string]any{"name": "one", "labels": map[string]any{"a": "b"}},
 		}}
@@ -152,7 +152,7 @@ func TestResource_TypeConverter(t *testing.T) {
 		set, err := typed.ToFieldSet()
 		require.NoError(t, err)
 		assert.Contains(t, set.String(), ".metadata.labels.a", resource.Plural)
-		_, err = converter.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{
+		_, err = converter.ObjectToTyped(&unstructuredv1.Unstructured{Object: map[string]any{
 			"apiVersion": resource.APIVersion(), "kind": resource.Kind, "metadata": "wrong",
 		}})
 		assert.Error(t, err, resource.Plural)
@@ -160,7 +160,7 @@ func TestResource_TypeConverter(t *testing.T) {
 	pods := registry.Lookup("", "v1", "pods")
 	converter, err := pods.TypeConverter()
 	require.NoError(t, err)
-	typed, err := converter.ObjectToTyped(&unstructured.Unstructured{Object: map[string]any{
+	typed, err := converter.ObjectToTyped(&unstructuredv1.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "nginx"}}},
 	}})
 	require.NoError(t, err)

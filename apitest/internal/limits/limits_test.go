@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/apitest/internal/limits"
 )
 
 func TestCheckAliases(t *testing.T) {

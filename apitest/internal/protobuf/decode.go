@@ -14,9 +14,10 @@ import (
 	"fmt"
 	"math"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/anykind/anykind/apitest/internal/nested"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // MediaType is the media type of bodies for Decode.

@@ -6,10 +6,11 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/anykind/anykind/apitest/internal/limits"
-	"github.com/anykind/anykind/apitest/internal/protobuf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/apitest/internal/limits"
+	"github.com/anykind/anykind/apitest/internal/protobuf"
 )
 
 // Parts of messages by hand: the tests of this module do not have the Go types. The module peers sends those of client-go.

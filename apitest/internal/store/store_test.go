@@ -9,10 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/apitest/internal/store"
 )
 
 func key(name string) store.Key {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
@@ -18,7 +18,7 @@ import (
 )
 
 // mutate runs the steps before validation: the check of the namespace, the mutating plugins, and the functions and webhooks.
-func (op *operation) mutate(operation admission.Operation, name string, obj, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (op *operation) mutate(operation admission.Operation, name string, obj, old *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 	if err := op.checkNamespace(operation, obj); err != nil {
 		return nil, err
 	}
@@ -49,24 +49,24 @@ func (op *operation) mutate(operation admission.Operation, name string, obj, old
 }
 
 // afterMutation decodes an object changed by admission like a request body: with defaults, without unknown fields.
-func (op *operation) afterMutation(before *unstructured.Unstructured, content map[string]any) (*unstructured.Unstructured, error) {
+func (op *operation) afterMutation(before *unstructuredv1.Unstructured, content map[string]any) (*unstructuredv1.Unstructured, error) {
 	if equality.Semantic.DeepEqual(before.Object, content) {
-		return &unstructured.Unstructured{Object: content}, nil
+		return &unstructuredv1.Unstructured{Object: content}, nil
 	}
 	decoded, _, err := op.coerce(content)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	return &unstructured.Unstructured{Object: decoded}, nil
+	return &unstructuredv1.Unstructured{Object: decoded}, nil
 }
 
 // admit runs the validating admission on the object to be stored.
-func (op *operation) admit(operation admission.Operation, name string, obj, old *unstructured.Unstructured) error {
+func (op *operation) admit(operation admission.Operation, name string, obj, old *unstructuredv1.Unstructured) error {
 	return op.admission.Validate(op.ctx, op.attributes(operation, name, obj.DeepCopy(), old))
 }
 
 // admitDelete runs the mutating and validating admission of a deletion.
-func (op *operation) admitDelete(old *unstructured.Unstructured, options *metav1.DeleteOptions) error {
+func (op *operation) admitDelete(old *unstructuredv1.Unstructured, options *metav1.DeleteOptions) error {
 	if err := op.checkImmortal(); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (op *operation) admitDelete(old *unstructured.Unstructured, options *metav1
 	return op.admission.Validate(op.ctx, attributes)
 }
 
-func (op *operation) attributes(operation admission.Operation, name string, obj, old *unstructured.Unstructured) *admission.Attributes {
+func (op *operation) attributes(operation admission.Operation, name string, obj, old *unstructuredv1.Unstructured) *admission.Attributes {
 	attributes := &admission.Attributes{
 		Operation: operation, Resource: op.resource, Subresource: op.subresource, Kind: op.kind(),
 		Namespace: op.namespaceForAdmission(name), Name: name,
@@ -110,7 +110,7 @@ func (op *operation) namespaceForAdmission(name string) string {
 }
 
 // checkNamespace rejects writes into a missing namespace, and creations in a terminating namespace.
-func (op *operation) checkNamespace(operation admission.Operation, obj *unstructured.Unstructured) error {
+func (op *operation) checkNamespace(operation admission.Operation, obj *unstructuredv1.Unstructured) error {
 	namespace := op.objectNamespace()
 	if namespace == "" {
 		return nil
@@ -153,7 +153,7 @@ func (op *operation) checkImmortal() error {
 
 // confirmNoEscalation rejects roles and bindings that grant more than the user's own rights. old is nil for a creation. Updates
 // of owner references and finalizers alone are exempt, for the garbage collector.
-func (op *operation) confirmNoEscalation(obj, old *unstructured.Unstructured) error {
+func (op *operation) confirmNoEscalation(obj, old *unstructuredv1.Unstructured) error {
 	if op.access == nil || op.resource.Group != "rbac.authorization.k8s.io" {
 		return nil
 	}

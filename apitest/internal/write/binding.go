@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -38,12 +38,12 @@ func (w *Writer) createBinding(ctx context.Context, req *Request, body Body) (Re
 		}
 		content = parsed
 	}
-	binding.Name = (&unstructured.Unstructured{Object: content}).GetName()
+	binding.Name = (&unstructuredv1.Unstructured{Object: content}).GetName()
 	return w.Create(ctx, &binding, body)
 }
 
 // bind assigns a pod to the target node of a Binding.
-func (op *operation) bind(binding *unstructured.Unstructured) (Result, error) {
+func (op *operation) bind(binding *unstructuredv1.Unstructured) (Result, error) {
 	if err := op.ensureNamespace(binding); err != nil {
 		return Result{}, err
 	}
@@ -72,7 +72,7 @@ func (op *operation) bind(binding *unstructured.Unstructured) (Result, error) {
 	}
 }
 
-func validateBinding(binding *unstructured.Unstructured) field.ErrorList {
+func validateBinding(binding *unstructuredv1.Unstructured) field.ErrorList {
 	var errs field.ErrorList
 	kind := nested.String(binding.Object, "target", "kind")
 	name := nested.String(binding.Object, "target", "name")
@@ -85,7 +85,7 @@ func validateBinding(binding *unstructured.Unstructured) field.ErrorList {
 	return errs
 }
 
-func (op *operation) assign(binding *unstructured.Unstructured) error {
+func (op *operation) assign(binding *unstructuredv1.Unstructured) error {
 	stored, exists := op.store.Get(op.key(op.req.Name))
 	if !exists {
 		return apierrors.NewNotFound(op.groupResource(), op.req.Name)
@@ -111,7 +111,7 @@ func (op *operation) assign(binding *unstructured.Unstructured) error {
 	return err
 }
 
-func notAssignable(pod *unstructured.Unstructured) error {
+func notAssignable(pod *unstructuredv1.Unstructured) error {
 	node := nested.String(pod.Object, "spec", "nodeName")
 	gates := nested.Slice(pod.Object, "spec", "schedulingGates")
 	switch {

@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
@@ -26,7 +26,7 @@ type bodyKind = struct {
 
 // decode returns the object of a request body with defaults and without unknown fields. Depending on the request's
 // fieldValidation, unknown fields are ignored, warnings or errors.
-func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
+func (op *operation) decode(body Body) (*unstructuredv1.Unstructured, error) {
 	want := op.kind()
 	content, kind, strict, err := op.parse(body)
 	isCustomScale := op.resource.Definition != nil && op.subresource == "scale"
@@ -43,7 +43,7 @@ func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, cannotBeHandled(kind, want, err.Error())
 	}
-	obj := &unstructured.Unstructured{Object: content}
+	obj := &unstructuredv1.Unstructured{Object: content}
 	strict = append(strict, unknown...)
 	if op.resource.Definition == nil && body.MediaType != "application/yaml" {
 		sortByPosition(strict, body.Data)
@@ -91,7 +91,7 @@ func (op *operation) parse(body Body) (content map[string]any, kind schema.Group
 	} else if content, strict, err = parseObject(body, want.Kind); err != nil {
 		return nil, kind, nil, err
 	}
-	u := unstructured.Unstructured{Object: content}
+	u := unstructuredv1.Unstructured{Object: content}
 	kind = u.GroupVersionKind()
 	if _, err := schema.ParseGroupVersion(u.GetAPIVersion()); err != nil {
 		return nil, kind, nil, unrecognized(want.Kind, err.Error(), body.Data)

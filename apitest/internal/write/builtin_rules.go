@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -36,7 +36,7 @@ func (r *builtinRules) coerce(obj map[string]any) (decoded map[string]any, unkno
 
 // coerceBuiltin decodes an object of a built-in kind and sets its defaults.
 func coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
-	managed, hasManaged, _ := unstructured.NestedSlice(obj, "metadata", "managedFields")
+	managed, hasManaged, _ := unstructuredv1.NestedSlice(obj, "metadata", "managedFields")
 	decoded, paths, err := builtin.Decode(kind, obj)
 	if err != nil {
 		return nil, nil, err
@@ -96,9 +96,9 @@ func (r *builtinRules) setDefaults(obj map[string]any) {
 	builtin.Default(r.resource.GroupVersionKind(), obj)
 }
 
-func (r *builtinRules) prepareCreate(op *operation, obj *unstructured.Unstructured) {
+func (r *builtinRules) prepareCreate(op *operation, obj *unstructuredv1.Unstructured) {
 	if r.resource.Plural == "daemonsets" && obj.GetAnnotations()[templateGeneration] == "0" {
-		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", templateGeneration)
+		unstructuredv1.RemoveNestedField(obj.Object, "metadata", "annotations", templateGeneration)
 	}
 	builtin.PrepareForCreate(r.resource.GroupResource(), obj.Object)
 	if r.resource.Plural == "certificatesigningrequests" {
@@ -106,7 +106,7 @@ func (r *builtinRules) prepareCreate(op *operation, obj *unstructured.Unstructur
 	}
 }
 
-func (r *builtinRules) prepareUpdate(op *operation, obj, old *unstructured.Unstructured) {
+func (r *builtinRules) prepareUpdate(op *operation, obj, old *unstructuredv1.Unstructured) {
 	switch op.subresource {
 	case "ephemeralcontainers":
 		keepExceptEphemeral(obj, old)
@@ -123,7 +123,7 @@ func (r *builtinRules) prepareUpdate(op *operation, obj, old *unstructured.Unstr
 	builtin.PrepareForUpdate(r.resource.GroupResource(), subresource, obj.Object, old.DeepCopy().Object)
 }
 
-func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList {
+func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstructured) field.ErrorList {
 	errs := r.validateMetadata(obj, old, op.subresource)
 	if r.resource.Group == "" && r.resource.Plural == "services" && op.subresource == "" {
 		var before map[string]any
@@ -159,7 +159,7 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructur
 }
 
 // validateMetadata runs the metadata checks of the kind's own validation.
-func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured, subresource string) (errs field.ErrorList) {
+func (r *builtinRules) validateMetadata(obj, old *unstructuredv1.Unstructured, subresource string) (errs field.ErrorList) {
 	path := field.NewPath("metadata")
 	checks := []metadataCheck{checkCreation}
 	if old != nil {
@@ -181,7 +181,7 @@ func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured, sub
 }
 
 // validateFinalizers rejects finalizers that are neither standard nor qualified by a domain, as most built-in kinds do.
-func validateFinalizers(obj *unstructured.Unstructured) (errs field.ErrorList) {
+func validateFinalizers(obj *unstructuredv1.Unstructured) (errs field.ErrorList) {
 	for i, name := range obj.GetFinalizers() {
 		if !strings.Contains(name, "/") && name != metav1.FinalizerOrphanDependents && name != metav1.FinalizerDeleteDependents && name != "kubernetes" {
 			at := field.NewPath("metadata", "finalizers").Index(i)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/store"
@@ -57,7 +57,7 @@ func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Re
 }
 
 // createWithRetry retries with a new generated name if the generated name exists.
-func (op *operation) createWithRetry(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (op *operation) createWithRetry(obj *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 	if obj.GetGenerateName() == "" || obj.GetName() != "" {
 		return op.create(obj)
 	}
@@ -69,7 +69,7 @@ func (op *operation) createWithRetry(obj *unstructured.Unstructured) (*unstructu
 	}
 }
 
-func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (op *operation) create(obj *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 	if err := op.beforeCreate(obj); err != nil {
 		return nil, err
 	}
@@ -99,26 +99,26 @@ func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstr
 }
 
 // dryRunView returns obj as it would be read after the write.
-func (op *operation) dryRunView(obj *unstructured.Unstructured, version string) *unstructured.Unstructured {
+func (op *operation) dryRunView(obj *unstructuredv1.Unstructured, version string) *unstructuredv1.Unstructured {
 	view := op.view(op.toStorage(obj))
 	view.SetResourceVersion(version)
 	view.SetSelfLink(obj.GetSelfLink()) // removed by the store only
 	return view
 }
 
-func (op *operation) alreadyExists(obj *unstructured.Unstructured, existing store.Object) error {
+func (op *operation) alreadyExists(obj *unstructuredv1.Unstructured, existing store.Object) error {
 	err := apierrors.NewAlreadyExists(op.groupResource(), obj.GetName())
 	if obj.GetGenerateName() != "" {
 		err = apierrors.NewGenerateNameConflict(op.groupResource(), obj.GetName(), 1)
 	}
-	if existing != nil && (&unstructured.Unstructured{Object: existing}).GetDeletionTimestamp() != nil {
+	if existing != nil && (&unstructuredv1.Unstructured{Object: existing}).GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
 	return err
 }
 
 // beforeCreate completes and validates a new object.
-func (op *operation) beforeCreate(obj *unstructured.Unstructured) error {
+func (op *operation) beforeCreate(obj *unstructuredv1.Unstructured) error {
 	op.fillSystemFields(obj)
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		obj.SetName(op.generateName(obj.GetGenerateName()))

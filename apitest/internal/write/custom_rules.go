@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -45,7 +45,7 @@ func newCustomRules(w *Writer, resource *kinds.Resource) *customRules {
 func (r *customRules) strategy() *strategy { return customStrategy }
 
 func (r *customRules) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
-	if kind := (&unstructured.Unstructured{Object: obj}).GroupVersionKind(); kind.GroupKind() != r.resource.GroupVersionKind().GroupKind() {
+	if kind := (&unstructuredv1.Unstructured{Object: obj}).GroupVersionKind(); kind.GroupKind() != r.resource.GroupVersionKind().GroupKind() {
 		return obj, nil, nil // rejected later
 	}
 	r.schema.Default(obj)
@@ -92,14 +92,14 @@ func (r *customRules) toStorage(obj map[string]any) {
 	}
 }
 
-func (r *customRules) prepareCreate(_ *operation, obj *unstructured.Unstructured) {
+func (r *customRules) prepareCreate(_ *operation, obj *unstructuredv1.Unstructured) {
 	if r.hasState {
 		delete(obj.Object, "status")
 	}
 	obj.SetGeneration(1)
 }
 
-func (r *customRules) prepareUpdate(op *operation, obj, old *unstructured.Unstructured) {
+func (r *customRules) prepareUpdate(op *operation, obj, old *unstructuredv1.Unstructured) {
 	if op.subresource == "status" {
 		status, found := obj.Object["status"]
 		managed := obj.GetManagedFields()
@@ -135,7 +135,7 @@ func withoutMetadata(obj map[string]any) map[string]any {
 	return content
 }
 
-func (r *customRules) validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList {
+func (r *customRules) validate(op *operation, obj, old *unstructuredv1.Unstructured) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	var before map[string]any
 	if old != nil {
@@ -164,7 +164,7 @@ func (r *customRules) validate(op *operation, obj, old *unstructured.Unstructure
 	return append(errs, r.schema.ValidateRules(op.ctx, errs, obj.Object, before)...)
 }
 
-func (r *customRules) validateType(obj *unstructured.Unstructured) field.ErrorList {
+func (r *customRules) validateType(obj *unstructuredv1.Unstructured) field.ErrorList {
 	var errs field.ErrorList
 	if kind := obj.GetKind(); kind != r.resource.Kind {
 		errs = append(errs, field.Invalid(field.NewPath("kind"), kind, "must be "+r.resource.Kind))
@@ -176,7 +176,7 @@ func (r *customRules) validateType(obj *unstructured.Unstructured) field.ErrorLi
 }
 
 // warnFinalizers adds finalizerWarnings for a custom resource's new finalizers.
-func (op *operation) warnFinalizers(obj, old *unstructured.Unstructured) {
+func (op *operation) warnFinalizers(obj, old *unstructuredv1.Unstructured) {
 	if op.resource.Definition == nil || op.subresource != "" {
 		return
 	}
@@ -186,7 +186,7 @@ func (op *operation) warnFinalizers(obj, old *unstructured.Unstructured) {
 }
 
 // finalizerWarnings returns warnings for new finalizers that are not qualified names or have no domain.
-func finalizerWarnings(obj, old *unstructured.Unstructured) []string {
+func finalizerWarnings(obj, old *unstructuredv1.Unstructured) []string {
 	known := map[string]bool{metav1.FinalizerOrphanDependents: true, metav1.FinalizerDeleteDependents: true, "kubernetes": true}
 	if old != nil {
 		for _, name := range old.GetFinalizers() {
@@ -216,7 +216,7 @@ func finalizerWarnings(obj, old *unstructured.Unstructured) []string {
 }
 
 // validateScale checks the fields behind the scale subresource. The spec is checked only if spec is true.
-func (r *customRules) validateScale(obj *unstructured.Unstructured, spec bool) field.ErrorList {
+func (r *customRules) validateScale(obj *unstructuredv1.Unstructured, spec bool) field.ErrorList {
 	if r.scale == nil {
 		return nil
 	}
@@ -226,15 +226,15 @@ func (r *customRules) validateScale(obj *unstructured.Unstructured, spec bool) f
 	}
 	errs = append(errs, validateReplicas(obj, r.scale.StatusReplicas)...)
 	if path := r.scale.LabelSelector; path != "" {
-		if selector, _, err := unstructured.NestedString(obj.Object, splitPath(path)...); err != nil {
+		if selector, _, err := unstructuredv1.NestedString(obj.Object, splitPath(path)...); err != nil {
 			errs = append(errs, field.Invalid(field.NewPath(path), selector, err.Error()))
 		}
 	}
 	return errs
 }
 
-func validateReplicas(obj *unstructured.Unstructured, path string) field.ErrorList {
-	replicas, _, err := unstructured.NestedInt64(obj.Object, splitPath(path)...)
+func validateReplicas(obj *unstructuredv1.Unstructured, path string) field.ErrorList {
+	replicas, _, err := unstructuredv1.NestedInt64(obj.Object, splitPath(path)...)
 	switch {
 	case err != nil:
 		return field.ErrorList{field.Invalid(field.NewPath(path), replicas, err.Error())}

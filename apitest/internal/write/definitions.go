@@ -5,7 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
@@ -20,7 +20,7 @@ const (
 
 // deleteDefinition sets the deletionTimestamp of a definition. Package definitions then deletes its objects. done is false if the
 // deletionTimestamp was already set.
-func (op *operation) deleteDefinition(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, response map[string]any, err error) {
+func (op *operation) deleteDefinition(old *unstructuredv1.Unstructured, options *metav1.DeleteOptions) (done bool, response map[string]any, err error) {
 	if err := op.checkRecord(old, options); err != nil {
 		return true, nil, err
 	}
@@ -49,9 +49,9 @@ func (op *operation) checkTerminating(name string) error {
 	if op.resource.Definition == nil {
 		return nil
 	}
-	definition := unstructured.Unstructured{Object: op.resource.Definition}
+	definition := unstructuredv1.Unstructured{Object: op.resource.Definition}
 	stored, exists := op.store.Get(store.Key{Group: definitionGroup, Resource: definitionPlural, Name: definition.GetName()})
-	if exists && (&unstructured.Unstructured{Object: stored}).GetDeletionTimestamp() != nil {
+	if exists && (&unstructuredv1.Unstructured{Object: stored}).GetDeletionTimestamp() != nil {
 		return op.forbidden(name, errors.New("create not allowed while custom resource definition is terminating"))
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
@@ -122,7 +122,7 @@ func (op *operation) warnOrphans(options *metav1.DeleteOptions) {
 	}
 }
 
-func checkPreconditions(preconditions *metav1.Preconditions, old *unstructured.Unstructured) error {
+func checkPreconditions(preconditions *metav1.Preconditions, old *unstructuredv1.Unstructured) error {
 	if preconditions == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func checkPreconditions(preconditions *metav1.Preconditions, old *unstructured.U
 }
 
 // storeMarked stores an object with its new deletionTimestamp.
-func (op *operation) storeMarked(obj *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+func (op *operation) storeMarked(obj *unstructuredv1.Unstructured, version string) (*unstructuredv1.Unstructured, error) {
 	if op.options.isDryRun() {
 		return op.dryRunView(obj, version), nil
 	}
@@ -150,7 +150,7 @@ func (op *operation) storeMarked(obj *unstructured.Unstructured, version string)
 }
 
 // remove removes an object from the store.
-func (op *operation) remove(key store.Key, version string) (*unstructured.Unstructured, error) {
+func (op *operation) remove(key store.Key, version string) (*unstructuredv1.Unstructured, error) {
 	removed, err := op.store.Delete(key, version, nil)
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (op *operation) remove(key store.Key, version string) (*unstructured.Unstru
 }
 
 // beforeDelete chooses the grace period and sets obj's deletionTimestamp. Only pods are deleted gracefully.
-func (op *operation) beforeDelete(obj *unstructured.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
+func (op *operation) beforeDelete(obj *unstructuredv1.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
 	if seconds := options.GracePeriodSeconds; seconds != nil && *seconds < 0 {
 		options.GracePeriodSeconds = new(int64(1))
 	}
@@ -181,7 +181,7 @@ func (op *operation) beforeDelete(obj *unstructured.Unstructured, options *metav
 }
 
 // podGracePeriod returns the grace period of a pod in seconds: 0 for an unscheduled or finished pod.
-func podGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOptions) int64 {
+func podGracePeriod(pod *unstructuredv1.Unstructured, options *metav1.DeleteOptions) int64 {
 	period := nested.Int64(pod.Object, "spec", "terminationGracePeriodSeconds")
 	if options.GracePeriodSeconds != nil {
 		period = *options.GracePeriodSeconds
@@ -198,7 +198,7 @@ func podGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOption
 }
 
 // shortenGracePeriod handles a repeated deletion of a terminating pod. Its grace period can only decrease.
-func (op *operation) shortenGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
+func (op *operation) shortenGracePeriod(pod *unstructuredv1.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
 	current := pod.GetDeletionGracePeriodSeconds()
 	if current == nil || *current == 0 {
 		return false, false
@@ -225,7 +225,7 @@ func (op *operation) shortenGracePeriod(pod *unstructured.Unstructured, options 
 }
 
 // markDeleted sets the deletionTimestamp of an object with finalizers.
-func (op *operation) markDeleted(obj *unstructured.Unstructured) {
+func (op *operation) markDeleted(obj *unstructuredv1.Unstructured) {
 	now := metav1.NewTime(op.now())
 	if obj.GetDeletionTimestamp() == nil {
 		if generation := obj.GetGeneration(); generation > 0 {
@@ -239,7 +239,7 @@ func (op *operation) markDeleted(obj *unstructured.Unstructured) {
 }
 
 // deletionFinalizers returns the finalizers adapted to the propagation policy, and whether they changed.
-func (op *operation) deletionFinalizers(obj *unstructured.Unstructured, options *metav1.DeleteOptions) (finalizers []string, changed bool) {
+func (op *operation) deletionFinalizers(obj *unstructuredv1.Unstructured, options *metav1.DeleteOptions) (finalizers []string, changed bool) {
 	before := obj.GetFinalizers()
 	policy := op.propagation(before, options)
 	for _, name := range before {
@@ -293,7 +293,7 @@ func (op *operation) propagation(finalizers []string, options *metav1.DeleteOpti
 }
 
 // deletionResponse returns the response to a completed deletion: the object or a Status, depending on the kind.
-func (op *operation) deletionResponse(obj *unstructured.Unstructured) map[string]any {
+func (op *operation) deletionResponse(obj *unstructuredv1.Unstructured) map[string]any {
 	if op.rules.strategy().returnsDeleted {
 		return asRead(op.resource, obj.Object)
 	}

@@ -7,7 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // DeleteCollection executes a DELETE of the objects selected by matches, or of all if it is nil. The caller parses the request's
@@ -48,7 +48,7 @@ func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, 
 }
 
 func (op *operation) deleteItem(ctx context.Context, obj map[string]any, options *metav1.DeleteOptions) error {
-	item := &unstructured.Unstructured{Object: obj}
+	item := &unstructuredv1.Unstructured{Object: obj}
 	req := *op.req
 	req.Namespace = item.GetNamespace()
 	req.Name = item.GetName()

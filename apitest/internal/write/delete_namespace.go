@@ -6,14 +6,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // deleteNamespace starts the termination of a namespace. done is false if a terminating namespace has no finalizers left in its
 // spec.
-func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, response map[string]any, err error) {
+func (op *operation) deleteNamespace(old *unstructuredv1.Unstructured, options *metav1.DeleteOptions) (done bool, response map[string]any, err error) {
 	if err := op.checkRecord(old, options); err != nil {
 		return true, nil, err
 	}
@@ -27,7 +27,7 @@ func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *me
 	obj := old.DeepCopy()
 	now := metav1.NewTime(op.now())
 	obj.SetDeletionTimestamp(&now)
-	if err := unstructured.SetNestedField(obj.Object, "Terminating", "status", "phase"); err != nil {
+	if err := unstructuredv1.SetNestedField(obj.Object, "Terminating", "status", "phase"); err != nil {
 		return true, nil, err
 	}
 	obj.SetFinalizers(namespaceFinalizers(obj.GetFinalizers(), options))
@@ -65,7 +65,7 @@ func namespaceFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 }
 
 // checkRecord checks the preconditions of namespaces and definitions, for which the API server has different error texts.
-func (op *operation) checkRecord(old *unstructured.Unstructured, options *metav1.DeleteOptions) error {
+func (op *operation) checkRecord(old *unstructuredv1.Unstructured, options *metav1.DeleteOptions) error {
 	if options.Preconditions == nil {
 		return nil
 	}

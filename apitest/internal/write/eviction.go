@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,7 +25,7 @@ const (
 )
 
 // createSubresource executes a POST to a subresource.
-func (op *operation) createSubresource(obj *unstructured.Unstructured) (Result, error) {
+func (op *operation) createSubresource(obj *unstructuredv1.Unstructured) (Result, error) {
 	pods := op.resource.Group == "" && op.resource.Plural == "pods"
 	switch {
 	case pods && op.subresource == "eviction":
@@ -37,7 +37,7 @@ func (op *operation) createSubresource(obj *unstructured.Unstructured) (Result, 
 }
 
 // evict deletes a pod if the PodDisruptionBudgets of its namespace allow it.
-func (op *operation) evict(eviction *unstructured.Unstructured) (Result, error) {
+func (op *operation) evict(eviction *unstructuredv1.Unstructured) (Result, error) {
 	if err := op.ensureNamespace(eviction); err != nil {
 		return Result{}, err
 	}
@@ -81,9 +81,9 @@ func (op *operation) evict(eviction *unstructured.Unstructured) (Result, error) 
 }
 
 // evictionOptions returns the DeleteOptions of the eviction, with the request's dryRun.
-func (op *operation) evictionOptions(eviction *unstructured.Unstructured) (*metav1.DeleteOptions, error) {
+func (op *operation) evictionOptions(eviction *unstructuredv1.Unstructured) (*metav1.DeleteOptions, error) {
 	options := new(metav1.DeleteOptions)
-	if content, found, _ := unstructured.NestedMap(eviction.Object, "deleteOptions"); found {
+	if content, found, _ := unstructuredv1.NestedMap(eviction.Object, "deleteOptions"); found {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, options); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
@@ -98,13 +98,13 @@ func (op *operation) evictionOptions(eviction *unstructured.Unstructured) (*meta
 }
 
 // ignoresBudgets reports whether a pod is pending, finished or being deleted.
-func ignoresBudgets(pod *unstructured.Unstructured) bool {
+func ignoresBudgets(pod *unstructuredv1.Unstructured) bool {
 	phase := nested.String(pod.Object, "status", "phase")
 	return phase == "Succeeded" || phase == "Failed" || phase == "Pending" || pod.GetDeletionTimestamp() != nil
 }
 
 // mayEvictUnready reports whether a pod that is not ready may be evicted without counting as a disruption.
-func mayEvictUnready(pod, budget *unstructured.Unstructured) bool {
+func mayEvictUnready(pod, budget *unstructuredv1.Unstructured) bool {
 	if nested.HasCondition(pod.Object, "Ready") {
 		return false
 	}
@@ -113,41 +113,41 @@ func mayEvictUnready(pod, budget *unstructured.Unstructured) bool {
 	return policy == "AlwaysAllow" || desired > 0 && statusNumber(budget, "currentHealthy") >= desired
 }
 
-func statusNumber(obj *unstructured.Unstructured, name string) int64 {
+func statusNumber(obj *unstructuredv1.Unstructured, name string) int64 {
 	n := nested.Int64(obj.Object, "status", name)
 	return n
 }
 
 // budgetsOf returns the PodDisruptionBudgets with a selector matching the pod.
-func (op *operation) budgetsOf(pod *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func (op *operation) budgetsOf(pod *unstructuredv1.Unstructured) ([]*unstructuredv1.Unstructured, error) {
 	stored, _, err := op.store.List("policy", "poddisruptionbudgets", pod.GetNamespace(), 0)
 	if err != nil {
 		return nil, err
 	}
-	var budgets []*unstructured.Unstructured
+	var budgets []*unstructuredv1.Unstructured
 	for _, obj := range stored {
 		var typed metav1.LabelSelector
-		content, found, _ := unstructured.NestedMap(obj, "spec", "selector")
+		content, found, _ := unstructuredv1.NestedMap(obj, "spec", "selector")
 		if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &typed) != nil {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(&typed)
 		if err == nil && selector.Matches(labels.Set(pod.GetLabels())) {
-			budgets = append(budgets, &unstructured.Unstructured{Object: obj})
+			budgets = append(budgets, &unstructuredv1.Unstructured{Object: obj})
 		}
 	}
 	return budgets, nil
 }
 
 // takeFromBudget counts the disruption in the budget's status, or rejects the eviction.
-func (op *operation) takeFromBudget(pod *unstructured.Unstructured, name string, dryRun bool) error {
+func (op *operation) takeFromBudget(pod *unstructuredv1.Unstructured, name string, dryRun bool) error {
 	resource := op.registry.Lookup("policy", "v1", "poddisruptionbudgets")
 	budgets := op.begin(op.ctx, &Request{Resource: resource, Subresource: "status", Namespace: pod.GetNamespace(), Name: name, UserAgent: serverManager})
 	budgets.manager = serverManager
 	if dryRun {
 		budgets.options.dryRun = []string{metav1.DryRunAll}
 	}
-	_, _, err := budgets.guaranteedUpdate(func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	_, _, err := budgets.guaranteedUpdate(func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 		budget := live.DeepCopy()
 		if err := checkBudget(budget); err != nil {
 			return nil, err
@@ -176,10 +176,10 @@ func setObservedGeneration(status map[string]any, generation int64) {
 }
 
 // checkBudget returns an error if the budget allows no disruption.
-func checkBudget(budget *unstructured.Unstructured) error {
+func checkBudget(budget *unstructuredv1.Unstructured) error {
 	name := budget.GetName()
 	resource := schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}
-	disrupted, _, _ := unstructured.NestedMap(budget.Object, "status", "disruptedPods")
+	disrupted, _, _ := unstructuredv1.NestedMap(budget.Object, "status", "disruptedPods")
 	switch allowed := statusNumber(budget, "disruptionsAllowed"); {
 	case statusNumber(budget, "observedGeneration") < budget.GetGeneration():
 		return tooManyDisruptions(budgetRetrySecond, fmt.Sprintf("The disruption budget %s is still being processed by the server.", name))
@@ -193,7 +193,7 @@ func checkBudget(budget *unstructured.Unstructured) error {
 	return nil
 }
 
-func budgetReason(budget *unstructured.Unstructured) string {
+func budgetReason(budget *unstructuredv1.Unstructured) string {
 	name := budget.GetName()
 	current := statusNumber(budget, "currentHealthy")
 	desired := statusNumber(budget, "desiredHealthy")
@@ -210,7 +210,7 @@ func budgetReason(budget *unstructured.Unstructured) string {
 }
 
 // conditionReason returns the reason and message of a False condition.
-func conditionReason(obj *unstructured.Unstructured, kind string) (reason, message string) {
+func conditionReason(obj *unstructuredv1.Unstructured, kind string) (reason, message string) {
 	condition := nested.Condition(obj.Object, kind)
 	if condition["status"] != "False" {
 		return "", ""
@@ -225,7 +225,7 @@ func tooManyDisruptions(retrySeconds int, cause string) error {
 }
 
 // deleteEvicted adds the condition DisruptionTarget to a pod and deletes it.
-func (op *operation) deleteEvicted(pod *unstructured.Unstructured, options *metav1.DeleteOptions) (Result, error) {
+func (op *operation) deleteEvicted(pod *unstructuredv1.Unstructured, options *metav1.DeleteOptions) (Result, error) {
 	if err := checkPreconditions(options.Preconditions, pod); err != nil {
 		return Result{}, err
 	}
@@ -247,14 +247,14 @@ func (op *operation) deleteEvicted(pod *unstructured.Unstructured, options *meta
 	return Result{Object: succeeded(http.StatusCreated), Code: http.StatusCreated}, nil
 }
 
-func (op *operation) markDisrupted() (*unstructured.Unstructured, error) {
+func (op *operation) markDisrupted() (*unstructuredv1.Unstructured, error) {
 	status := op.begin(op.ctx, &Request{Resource: op.resource, Subresource: "status", Namespace: op.req.Namespace, Name: op.req.Name})
-	pod, _, err := status.guaranteedUpdate(func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	pod, _, err := status.guaranteedUpdate(func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 		pod := live.DeepCopy()
 		status.setCondition(nested.EnsureMap(pod.Object, "status"), metav1.Condition{
 			Type: "DisruptionTarget", Status: "True", Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
 		})
 		return pod, nil
-	}, func(_, _ *unstructured.Unstructured) error { return nil }, "", false)
+	}, func(_, _ *unstructuredv1.Unstructured) error { return nil }, "", false)
 	return pod, err
 }

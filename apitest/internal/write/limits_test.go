@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 )
 
 // jsonPatch returns a patch of n operations. N in an operation is its number.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -93,7 +93,7 @@ func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 }
 
 // manage updates the managed fields of obj by its changes.
-func (op *operation) manage(live, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (op *operation) manage(live, obj *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 	if op.isUntyped { // not convertible
 		obj.SetManagedFields(nil)
 		return obj, nil
@@ -110,13 +110,13 @@ func (op *operation) manage(live, obj *unstructured.Unstructured) (*unstructured
 		obj.SetManagedFields(nil)
 		return obj, nil //nolint:nilerr // like the server, for an object that a version cannot express
 	}
-	result := updated.(*unstructured.Unstructured)
+	result := updated.(*unstructuredv1.Unstructured)
 	op.stampManagedFields(live, result)
 	return result, nil
 }
 
 // apply merges an applied configuration into live.
-func (op *operation) apply(live, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (op *operation) apply(live, patch *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 	manager, err := op.fieldManager()
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (op *operation) apply(live, patch *unstructured.Unstructured) (*unstructure
 	if err != nil {
 		return nil, err
 	}
-	obj := merged.(*unstructured.Unstructured)
+	obj := merged.(*unstructuredv1.Unstructured)
 	if op.resource.Definition == nil {
 		if _, _, err := builtin.Decode(op.kind(), obj.Object); err != nil { // the type converter is less strict than Go types
 			return nil, fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: unable to convert unstructured object to %[3]s: %[4]s",
@@ -140,7 +140,7 @@ func (op *operation) apply(live, patch *unstructured.Unstructured) (*unstructure
 }
 
 // stampManagedFields sets the time of new managedFields entries to the server's clock.
-func (op *operation) stampManagedFields(live, obj *unstructured.Unstructured) {
+func (op *operation) stampManagedFields(live, obj *unstructuredv1.Unstructured) {
 	entries := obj.GetManagedFields()
 	if len(entries) == 0 {
 		return
@@ -171,7 +171,7 @@ func seconds(t *metav1.Time) int64 {
 }
 
 // zero returns an empty object of the request's kind, as its Go type encodes it.
-func (op *operation) zero() *unstructured.Unstructured {
+func (op *operation) zero() *unstructuredv1.Unstructured {
 	obj := op.empty()
 	if op.resource.Definition == nil || op.subresource == "scale" {
 		if decoded, _, err := builtin.Decode(op.kind(), obj.Object); err == nil {
@@ -185,7 +185,7 @@ func (op *operation) zero() *unstructured.Unstructured {
 type objectRules struct{ op *operation }
 
 func (o objectRules) Default(obj runtime.Object) {
-	u, ok := obj.(*unstructured.Unstructured)
+	u, ok := obj.(*unstructuredv1.Unstructured)
 	switch {
 	case !ok:
 	case o.op.resource.Definition != nil:
@@ -202,7 +202,7 @@ func (o objectRules) New(schema.GroupVersionKind) (runtime.Object, error) { retu
 func (objectRules) Convert(_, _, _ any) error { return nil }
 
 func (o objectRules) ConvertToVersion(obj runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
-	u, ok := obj.(*unstructured.Unstructured)
+	u, ok := obj.(*unstructuredv1.Unstructured)
 	version, isVersion := target.(schema.GroupVersion)
 	if !ok || !isVersion {
 		return obj, nil

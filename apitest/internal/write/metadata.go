@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -27,14 +27,14 @@ const (
 )
 
 // wipeSystemFields removes the metadata fields owned by the server.
-func wipeSystemFields(obj *unstructured.Unstructured) {
+func wipeSystemFields(obj *unstructuredv1.Unstructured) {
 	for _, name := range []string{"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
-		unstructured.RemoveNestedField(obj.Object, "metadata", name)
+		unstructuredv1.RemoveNestedField(obj.Object, "metadata", name)
 	}
 }
 
 // fillSystemFields sets the creationTimestamp and UID of a new object.
-func (op *operation) fillSystemFields(obj *unstructured.Unstructured) {
+func (op *operation) fillSystemFields(obj *unstructuredv1.Unstructured) {
 	obj.SetCreationTimestamp(metav1.NewTime(op.now().UTC().Truncate(time.Second)))
 	obj.SetUID(op.random.uid())
 }
@@ -47,7 +47,7 @@ func (w *Writer) generateName(base string) string {
 }
 
 // displayName returns the name of an object, or its generateName.
-func displayName(obj *unstructured.Unstructured) string {
+func displayName(obj *unstructuredv1.Unstructured) string {
 	if name := obj.GetName(); name != "" {
 		return name
 	}
@@ -55,7 +55,7 @@ func displayName(obj *unstructured.Unstructured) string {
 }
 
 // ensureNamespace sets the object's namespace to the request's, or rejects a different namespace.
-func (op *operation) ensureNamespace(obj *unstructured.Unstructured) error {
+func (op *operation) ensureNamespace(obj *unstructuredv1.Unstructured) error {
 	want := op.objectNamespace()
 	switch got := obj.GetNamespace(); {
 	case got == want:
@@ -68,7 +68,7 @@ func (op *operation) ensureNamespace(obj *unstructured.Unstructured) error {
 }
 
 // checkName rejects an object with a name different from the request's.
-func (op *operation) checkName(obj *unstructured.Unstructured) error {
+func (op *operation) checkName(obj *unstructuredv1.Unstructured) error {
 	name := obj.GetName()
 	if name == "" {
 		return apierrors.NewBadRequest("the name of the object (" + op.req.Name + " based on URL) was undeterminable: name must be provided")
@@ -80,7 +80,7 @@ func (op *operation) checkName(obj *unstructured.Unstructured) error {
 }
 
 // dedupeOwners removes equal owner references and adds a warning. The warning's text depends on afterAdmission.
-func (op *operation) dedupeOwners(obj *unstructured.Unstructured, afterAdmission bool) {
+func (op *operation) dedupeOwners(obj *unstructuredv1.Unstructured, afterAdmission bool) {
 	owners := obj.GetOwnerReferences()
 	var unique []metav1.OwnerReference
 	var duplicates []string
@@ -128,7 +128,7 @@ func validatePathSegment(name string, prefix bool) []string {
 }
 
 // keepSystemFields copies immutable metadata from old to an update.
-func keepSystemFields(obj, old *unstructured.Unstructured) {
+func keepSystemFields(obj, old *unstructuredv1.Unstructured) {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())
 	}
@@ -144,19 +144,19 @@ func keepSystemFields(obj, old *unstructured.Unstructured) {
 }
 
 // setGeneration sets metadata.generation. Unlike SetGeneration, it removes the field for 0.
-func setGeneration(obj *unstructured.Unstructured, generation int64) {
+func setGeneration(obj *unstructuredv1.Unstructured, generation int64) {
 	if generation == 0 {
-		unstructured.RemoveNestedField(obj.Object, "metadata", "generation")
+		unstructuredv1.RemoveNestedField(obj.Object, "metadata", "generation")
 		return
 	}
 	obj.SetGeneration(generation)
 }
 
-func (op *operation) validateMetadata(obj *unstructured.Unstructured) field.ErrorList {
+func (op *operation) validateMetadata(obj *unstructuredv1.Unstructured) field.ErrorList {
 	return ownerTexts(validation.ValidateObjectMetaAccessor(obj, op.resource.Namespaced, validatePathSegment, field.NewPath("metadata")))
 }
 
-func validateMetadataUpdate(obj, old *unstructured.Unstructured) field.ErrorList {
+func validateMetadataUpdate(obj, old *unstructuredv1.Unstructured) field.ErrorList {
 	return ownerTexts(validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata")))
 }
 
@@ -179,7 +179,7 @@ func ownerTexts(errs field.ErrorList) field.ErrorList {
 }
 
 // checkVersion compares the resourceVersions of an update and the stored object.
-func (op *operation) checkVersion(obj, old *unstructured.Unstructured) error {
+func (op *operation) checkVersion(obj, old *unstructuredv1.Unstructured) error {
 	version := obj.GetResourceVersion()
 	if err := parseVersion(version); err != nil {
 		return err
@@ -211,7 +211,7 @@ func parseVersion(version string) error {
 }
 
 // checkUID compares the UIDs of an update and the stored object. The stored UID is empty if there is no object.
-func (op *operation) checkUID(uid types.UID, old *unstructured.Unstructured) error {
+func (op *operation) checkUID(uid types.UID, old *unstructuredv1.Unstructured) error {
 	if uid == "" || uid == old.GetUID() {
 		return nil
 	}

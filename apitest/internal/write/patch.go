@@ -12,7 +12,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,19 +43,19 @@ func (w *Writer) Patch(ctx context.Context, req *Request, body Body) (result Res
 	var patch change
 	switch patchType {
 	case types.JSONPatchType:
-		patch = func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		patch = func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 			return op.patchJSON(live, func(content []byte) ([]byte, []string, error) { return op.applyJSONPatch(content, body.Data) })
 		}
 	case types.MergePatchType:
-		patch = func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		patch = func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 			return op.patchJSON(live, func(content []byte) ([]byte, []string, error) { return op.applyMergePatch(content, body.Data) })
 		}
 	case types.StrategicMergePatchType:
-		patch = func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		patch = func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 			return op.patchStrategic(live, body.Data)
 		}
 	case types.ApplyYAMLPatchType:
-		patch = func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		patch = func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 			return op.patchApply(live, body)
 		}
 	default:
@@ -67,7 +67,7 @@ func (w *Writer) Patch(ctx context.Context, req *Request, body Body) (result Res
 
 // checkedPatch adds the checks of a patched object that do not depend on the type of the patch.
 func (op *operation) checkedPatch(patch change) change {
-	return func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 		obj, err := patch(live)
 		if err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (op *operation) unsupportedPatchType() error {
 }
 
 // patchJSON patches the JSON of the object and decodes the result.
-func (op *operation) patchJSON(live *unstructured.Unstructured, patch func([]byte) (patched []byte, strict []string, err error)) (*unstructured.Unstructured, error) {
+func (op *operation) patchJSON(live *unstructuredv1.Unstructured, patch func([]byte) (patched []byte, strict []string, err error)) (*unstructuredv1.Unstructured, error) {
 	if live.GetUID() == "" {
 		return nil, apierrors.NewNotFound(op.groupResource(), op.req.Name)
 	}
@@ -129,7 +129,7 @@ func (op *operation) patchJSON(live *unstructured.Unstructured, patch func([]byt
 }
 
 // patched completes a patched object as a decoder would. shown is the patch or the patched object in error texts.
-func (op *operation) patched(live *unstructured.Unstructured, object map[string]any, shown string, strict []string) (*unstructured.Unstructured, error) {
+func (op *operation) patched(live *unstructuredv1.Unstructured, object map[string]any, shown string, strict []string) (*unstructuredv1.Unstructured, error) {
 	if reason := op.otherKindPatched(object); reason != "" {
 		return nil, invalidPatch(shown, reason)
 	}
@@ -148,13 +148,13 @@ func (op *operation) patched(live *unstructured.Unstructured, object map[string]
 			op.warn(text)
 		}
 	}
-	return op.manage(live, &unstructured.Unstructured{Object: object})
+	return op.manage(live, &unstructuredv1.Unstructured{Object: object})
 }
 
 // otherKindPatched returns the API server's error text for a patch that changes the kind of a built-in object, "" if the kind is
 // unchanged.
 func (op *operation) otherKindPatched(object map[string]any) string {
-	kind := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
+	kind := (&unstructuredv1.Unstructured{Object: object}).GroupVersionKind()
 	want := op.kind()
 	isCustom := op.resource.Definition != nil && op.subresource != "scale"
 	if isCustom && kind.Kind == "" {
@@ -233,8 +233,8 @@ func (op *operation) applyMergePatch(content, patch []byte) (patched []byte, str
 }
 
 // patchApply is server-side apply: it merges the applied configuration into live by field ownership.
-func (op *operation) patchApply(live *unstructured.Unstructured, body Body) (*unstructured.Unstructured, error) {
-	patch := &unstructured.Unstructured{Object: map[string]any{}}
+func (op *operation) patchApply(live *unstructuredv1.Unstructured, body Body) (*unstructuredv1.Unstructured, error) {
+	patch := &unstructuredv1.Unstructured{Object: map[string]any{}}
 	if body.Object != nil {
 		patch.Object = runtime.DeepCopyJSON(body.Object)
 	} else if err := limits.CheckAliases(body.Data); err != nil {

@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,7 +27,7 @@ const missingReplicas = math.MinInt32
 
 // ScaleOf returns the Scale of an object.
 func ScaleOf(resource *kinds.Resource, obj map[string]any) (map[string]any, error) {
-	scale, found, err := newScale(resource, &unstructured.Unstructured{Object: obj})
+	scale, found, err := newScale(resource, &unstructuredv1.Unstructured{Object: obj})
 	if err != nil {
 		return nil, statusError(err)
 	}
@@ -45,13 +45,13 @@ func scalePaths(resource *kinds.Resource) kinds.ScalePaths {
 }
 
 // newScale returns the Scale of an object. found is false if the object has no spec replicas.
-func newScale(resource *kinds.Resource, obj *unstructured.Unstructured) (scale *unstructured.Unstructured, found bool, err error) {
+func newScale(resource *kinds.Resource, obj *unstructuredv1.Unstructured) (scale *unstructuredv1.Unstructured, found bool, err error) {
 	paths := scalePaths(resource)
-	replicas, found, err := unstructured.NestedInt64(obj.Object, splitPath(paths.SpecReplicas)...)
+	replicas, found, err := unstructuredv1.NestedInt64(obj.Object, splitPath(paths.SpecReplicas)...)
 	if err != nil {
 		return nil, false, err
 	}
-	current, _, err := unstructured.NestedInt64(obj.Object, splitPath(paths.StatusReplicas)...)
+	current, _, err := unstructuredv1.NestedInt64(obj.Object, splitPath(paths.StatusReplicas)...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -67,7 +67,7 @@ func newScale(resource *kinds.Resource, obj *unstructured.Unstructured) (scale *
 	if selector != "" {
 		status["selector"] = selector
 	}
-	scale = &unstructured.Unstructured{Object: map[string]any{"spec": spec, "status": status}}
+	scale = &unstructuredv1.Unstructured{Object: map[string]any{"spec": spec, "status": status}}
 	scale.SetAPIVersion("autoscaling/v1")
 	scale.SetKind("Scale")
 	scale.SetName(obj.GetName())
@@ -78,20 +78,20 @@ func newScale(resource *kinds.Resource, obj *unstructured.Unstructured) (scale *
 	return scale, found, nil
 }
 
-func scaleSelector(resource *kinds.Resource, paths kinds.ScalePaths, obj *unstructured.Unstructured) (string, error) {
+func scaleSelector(resource *kinds.Resource, paths kinds.ScalePaths, obj *unstructuredv1.Unstructured) (string, error) {
 	if resource.Definition != nil {
 		if paths.LabelSelector == "" {
 			return "", nil
 		}
-		selector, _, err := unstructured.NestedString(obj.Object, splitPath(paths.LabelSelector)...)
+		selector, _, err := unstructuredv1.NestedString(obj.Object, splitPath(paths.LabelSelector)...)
 		return selector, err
 	}
-	content, found, err := unstructured.NestedMap(obj.Object, "spec", "selector")
+	content, found, err := unstructuredv1.NestedMap(obj.Object, "spec", "selector")
 	if err != nil || !found {
 		return "", err
 	}
 	if resource.Plural == "replicationcontrollers" {
-		set, _, err := unstructured.NestedStringMap(obj.Object, "spec", "selector")
+		set, _, err := unstructuredv1.NestedStringMap(obj.Object, "spec", "selector")
 		return labels.SelectorFromSet(set).String(), err
 	}
 	var typed metav1.LabelSelector
@@ -107,10 +107,10 @@ func scaleSelector(resource *kinds.Resource, paths kinds.ScalePaths, obj *unstru
 
 // updateScale applies a change of the Scale to the request's object.
 func (op *operation) updateScale(change change, uid types.UID) (Result, error) {
-	update := func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	update := func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 		return op.changeScale(live, change)
 	}
-	admit := func(obj, old *unstructured.Unstructured) error {
+	admit := func(obj, old *unstructuredv1.Unstructured) error {
 		scale, _, err := newScale(op.resource, obj)
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (op *operation) updateScale(change change, uid types.UID) (Result, error) {
 	return Result{Object: scale.Object, Code: http.StatusOK}, nil
 }
 
-func (op *operation) changeScale(live *unstructured.Unstructured, change change) (*unstructured.Unstructured, error) {
+func (op *operation) changeScale(live *unstructuredv1.Unstructured, change change) (*unstructuredv1.Unstructured, error) {
 	paths := scalePaths(op.resource)
 	handler := managedfields.NewScaleHandler(live.GetManagedFields(), op.resource.GroupVersionResource().GroupVersion(), op.scaleMappings())
 	old, found, err := newScale(op.resource, live)
@@ -140,7 +140,7 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 		return nil, err
 	}
 	if !found && op.resource.Definition != nil {
-		if err := unstructured.SetNestedField(old.Object, int64(missingReplicas), "spec", "replicas"); err != nil {
+		if err := unstructuredv1.SetNestedField(old.Object, int64(missingReplicas), "spec", "replicas"); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +156,7 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 	if scale, err = op.mutate(admission.Update, op.req.Name, scale, old); err != nil {
 		return nil, err
 	}
-	replicas, _, err := unstructured.NestedInt64(scale.Object, "spec", "replicas")
+	replicas, _, err := unstructuredv1.NestedInt64(scale.Object, "spec", "replicas")
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 		}
 	}
 	obj := live.DeepCopy()
-	if err := unstructured.SetNestedField(obj.Object, replicas, splitPath(paths.SpecReplicas)...); err != nil {
+	if err := unstructuredv1.SetNestedField(obj.Object, replicas, splitPath(paths.SpecReplicas)...); err != nil {
 		return nil, err
 	}
 	if uid := scale.GetUID(); uid != "" && uid != live.GetUID() && op.resource.Definition == nil {
@@ -188,7 +188,7 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 	return obj, nil
 }
 
-func validateScaleObject(scale *unstructured.Unstructured, replicas int64) error {
+func validateScaleObject(scale *unstructuredv1.Unstructured, replicas int64) error {
 	errs := ownerTexts(validation.ValidateObjectMetaAccessor(scale, true, validation.NameIsDNSSubdomain, field.NewPath("metadata")))
 	errs = append(errs, validateFinalizers(scale)...)
 	if replicas < 0 {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/testing/normalize"
 )
@@ -89,7 +89,7 @@ func play(t *testing.T, p player, namespace string, requests []request) []respon
 			if parts[1] == "ns" {
 				return namespace
 			}
-			value, found, err := unstructured.NestedFieldNoCopy(labels[parts[1]], strings.Split(strings.TrimPrefix(parts[2], "."), ".")...)
+			value, found, err := unstructuredv1.NestedFieldNoCopy(labels[parts[1]], strings.Split(strings.TrimPrefix(parts[2], "."), ".")...)
 			require.True(t, found && err == nil, "no %s in %v", match, labels[parts[1]])
 			if text, ok := value.(string); ok {
 				return text

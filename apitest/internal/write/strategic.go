@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
@@ -18,7 +18,7 @@ import (
 )
 
 // patchStrategic applies a strategic merge patch with the merge keys of the recorded OpenAPI document.
-func (op *operation) patchStrategic(live *unstructured.Unstructured, data []byte) (*unstructured.Unstructured, error) {
+func (op *operation) patchStrategic(live *unstructuredv1.Unstructured, data []byte) (*unstructuredv1.Unstructured, error) {
 	if live.GetUID() == "" {
 		return nil, apierrors.NewNotFound(op.groupResource(), op.req.Name)
 	}
@@ -41,8 +41,8 @@ func (op *operation) patchStrategic(live *unstructured.Unstructured, data []byte
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	shown := fmt.Sprintf("%+v", patch)                                           // without directives: merging removes them
-	(&unstructured.Unstructured{Object: patched}).SetGroupVersionKind(op.kind()) // the server converts to this type
+	shown := fmt.Sprintf("%+v", patch)                                             // without directives: merging removes them
+	(&unstructuredv1.Unstructured{Object: patched}).SetGroupVersionKind(op.kind()) // the server converts to this type
 	obj, err := op.patched(live, patched, shown, strict)
 	return obj, conversionText(err)
 }

@@ -2,7 +2,7 @@ package write
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
@@ -16,7 +16,7 @@ func (op *operation) coerce(obj map[string]any) (decoded map[string]any, unknown
 }
 
 // resetMetadata copies the metadata of old to obj, except for managedFields.
-func resetMetadata(obj, old *unstructured.Unstructured) {
+func resetMetadata(obj, old *unstructuredv1.Unstructured) {
 	managed := obj.GetManagedFields()
 	version := obj.GetResourceVersion()
 	obj.Object["metadata"] = old.DeepCopy().Object["metadata"]
@@ -25,8 +25,8 @@ func resetMetadata(obj, old *unstructured.Unstructured) {
 }
 
 // keepExceptEphemeral resets all of a pod except its ephemeral containers.
-func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
-	containers, found, _ := unstructured.NestedSlice(obj.Object, "spec", "ephemeralContainers")
+func keepExceptEphemeral(obj, old *unstructuredv1.Unstructured) {
+	containers, found, _ := unstructuredv1.NestedSlice(obj.Object, "spec", "ephemeralContainers")
 	before := old.DeepCopy()
 	resetMetadata(obj, old)
 	obj.Object["status"] = before.Object["status"]
@@ -37,11 +37,11 @@ func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
 
 // keepExceptResources resets all of a pod except the resources of its containers. Added, removed or renamed containers are kept
 // for validation to reject.
-func keepExceptResources(obj, old *unstructured.Unstructured) {
+func keepExceptResources(obj, old *unstructuredv1.Unstructured) {
 	before := old.DeepCopy()
 	spec := nested.EnsureMap(before.Object, "spec")
 	for _, name := range []string{"containers", "initContainers"} {
-		containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", name)
+		containers, _, _ := unstructuredv1.NestedSlice(obj.Object, "spec", name)
 		kept := nested.Slice(spec, name)
 		if len(containers) != len(kept) {
 			return
@@ -64,8 +64,8 @@ func keepExceptResources(obj, old *unstructured.Unstructured) {
 }
 
 // keepExceptConditions resets all of a CertificateSigningRequest except its status conditions.
-func keepExceptConditions(op *operation, obj, old *unstructured.Unstructured) {
-	conditions, found, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+func keepExceptConditions(op *operation, obj, old *unstructuredv1.Unstructured) {
+	conditions, found, _ := unstructuredv1.NestedSlice(obj.Object, "status", "conditions")
 	now := op.now().UTC().Format("2006-01-02T15:04:05Z")
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
@@ -82,7 +82,7 @@ func keepExceptConditions(op *operation, obj, old *unstructured.Unstructured) {
 }
 
 // setRequestor sets the requesting user of a CertificateSigningRequest.
-func (op *operation) setRequestor(obj *unstructured.Unstructured) {
+func (op *operation) setRequestor(obj *unstructuredv1.Unstructured) {
 	spec := nested.EnsureMap(obj.Object, "spec")
 	user := op.req.User
 	for _, name := range []string{"username", "uid", "groups", "extra"} {

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest/internal/admission"
@@ -35,21 +35,21 @@ func (w *Writer) Update(ctx context.Context, req *Request, body Body) (result Re
 		return Result{}, err
 	}
 	op.dedupeOwners(obj, false)
-	change := func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	change := func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 		return op.manage(live, obj.DeepCopy())
 	}
 	return op.update(change, obj.GetUID(), op.rules.strategy().createOnUpdate && (req.Subresource == "" || req.Subresource == "status"))
 }
 
 // change computes the new state from the stored state, which is empty for a missing object. It may be called repeatedly.
-type change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)
+type change func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error)
 
 // update stores the result of change, restricted to the fields of the subresource.
 func (op *operation) update(change change, uid types.UID, mayCreate bool) (Result, error) {
 	if op.subresource == "scale" {
 		return op.updateScale(change, uid)
 	}
-	changeAndMutate := func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	changeAndMutate := func(live *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 		obj, err := change(live)
 		if err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func (op *operation) update(change change, uid types.UID, mayCreate bool) (Resul
 
 // guaranteedUpdate computes and stores a new state, and retries if another writer was faster. admit is the validating admission
 // of an update, or nil.
-func (op *operation) guaranteedUpdate(change change, admit func(obj, old *unstructured.Unstructured) error, uid types.UID, mayCreate bool) (obj *unstructured.Unstructured, created bool, err error) {
+func (op *operation) guaranteedUpdate(change change, admit func(obj, old *unstructuredv1.Unstructured) error, uid types.UID, mayCreate bool) (obj *unstructuredv1.Unstructured, created bool, err error) {
 	key := op.key(op.req.Name)
 	for {
 		if err := op.ctx.Err(); err != nil {
@@ -97,7 +97,7 @@ func (op *operation) guaranteedUpdate(change change, admit func(obj, old *unstru
 	}
 }
 
-func (op *operation) createByUpdate(change change, uid types.UID) (*unstructured.Unstructured, error) {
+func (op *operation) createByUpdate(change change, uid types.UID) (*unstructuredv1.Unstructured, error) {
 	if err := op.checkUID(uid, op.empty()); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (op *operation) createByUpdate(change change, uid types.UID) (*unstructured
 	return op.create(obj)
 }
 
-func (op *operation) updateOnce(key store.Key, stored store.Object, change change, admit func(obj, old *unstructured.Unstructured) error, uid types.UID) (*unstructured.Unstructured, error) {
+func (op *operation) updateOnce(key store.Key, stored store.Object, change change, admit func(obj, old *unstructuredv1.Unstructured) error, uid types.UID) (*unstructuredv1.Unstructured, error) {
 	old := op.view(stored)
 	if err := op.checkUID(uid, old); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (op *operation) withStoredStatus(next, stored store.Object) store.Object {
 }
 
 // beforeUpdate completes and validates the new state of an object.
-func (op *operation) beforeUpdate(obj, old *unstructured.Unstructured, admit func(obj, old *unstructured.Unstructured) error) error {
+func (op *operation) beforeUpdate(obj, old *unstructuredv1.Unstructured, admit func(obj, old *unstructuredv1.Unstructured) error) error {
 	if err := op.ensureNamespace(obj); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (op *operation) beforeUpdate(obj, old *unstructured.Unstructured, admit fun
 }
 
 // keepManagedTimes restores the times of managedFields if nothing else changes, to make the update a no-op.
-func keepManagedTimes(obj, old *unstructured.Unstructured) {
+func keepManagedTimes(obj, old *unstructuredv1.Unstructured) {
 	entries := obj.GetManagedFields()
 	before := old.GetManagedFields()
 	if len(entries) != len(before) || len(entries) == 0 {
@@ -197,7 +197,7 @@ func keepManagedTimes(obj, old *unstructured.Unstructured) {
 }
 
 // deletedByUpdate reports whether an update removes the last finalizer of a terminating object.
-func (op *operation) deletedByUpdate(obj, old *unstructured.Unstructured) bool {
+func (op *operation) deletedByUpdate(obj, old *unstructuredv1.Unstructured) bool {
 	if len(obj.GetFinalizers()) > 0 || old.GetDeletionTimestamp() == nil {
 		return false
 	}
@@ -212,7 +212,7 @@ func (op *operation) deletedByUpdate(obj, old *unstructured.Unstructured) bool {
 
 // deleteByUpdate deletes the object and returns obj, its last state, with the resourceVersion before the update. obj is not
 // stored: the DELETED event has the state before it.
-func (op *operation) deleteByUpdate(key store.Key, version string, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (op *operation) deleteByUpdate(key store.Key, version string, obj *unstructuredv1.Unstructured) (*unstructuredv1.Unstructured, error) {
 	if !op.options.isDryRun() {
 		if _, err := op.remove(key, version); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err

@@ -17,7 +17,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -119,10 +119,10 @@ type rules interface {
 	// setDefaults sets defaults only.
 	setDefaults(obj map[string]any)
 	// prepareCreate and prepareUpdate reset fields ignored in the request, and set the generation.
-	prepareCreate(op *operation, obj *unstructured.Unstructured)
-	prepareUpdate(op *operation, obj, old *unstructured.Unstructured)
+	prepareCreate(op *operation, obj *unstructuredv1.Unstructured)
+	prepareUpdate(op *operation, obj, old *unstructuredv1.Unstructured)
 	// validate returns the validation errors of obj. old is nil for a creation.
-	validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList
+	validate(op *operation, obj, old *unstructuredv1.Unstructured) field.ErrorList
 	// strategy returns the properties of the kind.
 	strategy() *strategy
 }
@@ -224,8 +224,8 @@ func (op *operation) objectNamespace() string {
 }
 
 // view returns a copy of a stored object in the request's version.
-func (op *operation) view(stored store.Object) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: op.viewOf(op.resource, stored)}
+func (op *operation) view(stored store.Object) *unstructuredv1.Unstructured {
+	return &unstructuredv1.Unstructured{Object: op.viewOf(op.resource, stored)}
 }
 
 // View returns a stored object in the version of a resource. The result is read-only: it may be the stored object itself.
@@ -259,12 +259,12 @@ func (w *Writer) viewOf(resource *kinds.Resource, stored store.Object) map[strin
 	return obj
 }
 
-func (op *operation) asRead(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: asRead(op.resource, obj.Object)}
+func (op *operation) asRead(obj *unstructuredv1.Unstructured) *unstructuredv1.Unstructured {
+	return &unstructuredv1.Unstructured{Object: asRead(op.resource, obj.Object)}
 }
 
 // toStorage returns the object in its storage version, without a resourceVersion.
-func (op *operation) toStorage(obj *unstructured.Unstructured) store.Object {
+func (op *operation) toStorage(obj *unstructuredv1.Unstructured) store.Object {
 	stored := obj.DeepCopy()
 	op.rules.toStorage(stored.Object)
 	stored.SetResourceVersion("")
@@ -281,8 +281,8 @@ func storageVersion(resource *kinds.Resource) string {
 }
 
 // empty returns an object of the request's kind without content, in place of a missing object.
-func (op *operation) empty() *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
+func (op *operation) empty() *unstructuredv1.Unstructured {
+	obj := &unstructuredv1.Unstructured{Object: map[string]any{}}
 	obj.SetGroupVersionKind(op.kind())
 	return obj
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/admission"
@@ -77,7 +77,7 @@ func TestWriter_ConcurrentPatches(t *testing.T) {
 	group.Wait()
 	obj, exists := f.store.Get(store.Key{Resource: "configmaps", Namespace: "shop", Name: "x"})
 	require.True(t, exists)
-	data, _, err := unstructured.NestedStringMap(obj, "data")
+	data, _, err := unstructuredv1.NestedStringMap(obj, "data")
 	require.NoError(t, err)
 	assert.Len(t, data, writers*writes)
 }
@@ -92,7 +92,7 @@ func TestWriter_ConcurrentUpdatesConflict(t *testing.T) {
 	stored, _ := f.store.Get(store.Key{Resource: "configmaps", Namespace: "shop", Name: "x"})
 	for i := range writers {
 		group.Go(func() {
-			obj := (&unstructured.Unstructured{Object: stored}).DeepCopy()
+			obj := (&unstructuredv1.Unstructured{Object: stored}).DeepCopy()
 			obj.SetAnnotations(map[string]string{"writer": fmt.Sprint(i)})
 			_, err := f.writer.Update(t.Context(), f.request(t, configMaps+"/x"), write.Body{Object: obj.Object})
 			mu.Lock()
@@ -116,7 +116,7 @@ func TestWriter_GenerateName(t *testing.T) {
 			"metadata": map[string]any{"generateName": "a-base-that-is-as-long-as-a-generated-name-can-be-and-longer-"},
 		}})
 		require.NoError(t, err)
-		name := (&unstructured.Unstructured{Object: result.Object}).GetName()
+		name := (&unstructuredv1.Unstructured{Object: result.Object}).GetName()
 		assert.Len(t, name, 63)
 		names[name] = true
 	}
@@ -131,7 +131,7 @@ func TestWriter_Clock(t *testing.T) {
 	f.now = f.now.Add(time.Hour)
 	f.mustSend(t, request{method: "DELETE", path: configMaps + "/x"})
 	stored, _ := f.store.Get(store.Key{Resource: "configmaps", Namespace: "shop", Name: "x"})
-	obj := unstructured.Unstructured{Object: stored}
+	obj := unstructuredv1.Unstructured{Object: stored}
 	assert.Equal(t, "2030-01-02T03:04:05Z", obj.GetCreationTimestamp().UTC().Format(time.RFC3339))
 	assert.Equal(t, "2030-01-02T05:04:05Z", obj.GetDeletionTimestamp().UTC().Format(time.RFC3339))
 	times := map[string]string{}
@@ -296,7 +296,7 @@ func TestWriter_FieldManagerOfUserAgent(t *testing.T) {
 			"metadata": map[string]any{"name": "x"}, "data": map[string]any{"a": "b"},
 		}})
 		require.NoError(t, err)
-		entries := (&unstructured.Unstructured{Object: result.Object}).GetManagedFields()
+		entries := (&unstructuredv1.Unstructured{Object: result.Object}).GetManagedFields()
 		require.Len(t, entries, 1)
 		assert.Equal(t, want, entries[0].Manager)
 	}

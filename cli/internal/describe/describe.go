@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Related are objects mentioned in a description besides the described object. All fields are optional.

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // roleLabel is the prefix of role labels. The suffix is the role of the node.

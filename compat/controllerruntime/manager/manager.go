@@ -3,10 +3,11 @@
 package manager
 
 import (
-	"github.com/anykind/anykind/compat/controllerruntime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/anykind/anykind/compat/controllerruntime"
 )
 
 // Configure returns the arguments of ctrl.NewManager for a manager over anykind:

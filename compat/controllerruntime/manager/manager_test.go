@@ -9,11 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/compat/controllerruntime"
-	"github.com/anykind/anykind/compat/controllerruntime/manager"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +22,12 @@ import (
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/anykind/anykind/compat/controllerruntime"
+	"github.com/anykind/anykind/compat/controllerruntime/manager"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
 )
 
 // recorder records method and path of each request.

@@ -5,15 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/compat/controllerruntime"
-	"github.com/anykind/anykind/compat/controllerruntime/manager"
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/controller/events"
-	"github.com/anykind/anykind/controller/leaderelection"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +17,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/compat/controllerruntime"
+	"github.com/anykind/anykind/compat/controllerruntime/manager"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/events"
+	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func managerBefore(config *rest.Config) (ctrl.Manager, error) {

@@ -8,13 +8,14 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/anykind/anykind/compat/clientgo"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/anykind/anykind/compat/clientgo"
 )
 
 func main() {

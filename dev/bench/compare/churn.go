@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // replacedEvery is the number of changes of a pod until it is replaced by a new pod of the same name.

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/corpus"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
-	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
+	"github.com/anykind/anykind/internal/testing/corpus"
 )
 
 func TestMixedSet_ObjectsOfEveryResource(t *testing.T) {

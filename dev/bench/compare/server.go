@@ -13,12 +13,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 )
 
 // deployment is the object read by the smallest programs.

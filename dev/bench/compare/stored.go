@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // stored decodes and encodes objects in the API server's storage format.

@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 func TestChanged_EqualsPatch(t *testing.T) {

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // cache returns a task that fills controller-runtime's cache of pods.

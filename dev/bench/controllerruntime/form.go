@@ -5,7 +5,7 @@ package main
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -19,7 +19,7 @@ type form struct {
 
 var forms = []form{
 	{"unstructured", "", func() client.Object {
-		pod := &unstructured.Unstructured{}
+		pod := &unstructuredv1.Unstructured{}
 		pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 		return pod
 	}},

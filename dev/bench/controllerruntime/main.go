@@ -8,10 +8,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/anykind/anykind/compat/controllerruntime"
-	"github.com/anykind/anykind/dev/bench/internal/measure"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +16,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/anykind/anykind/compat/controllerruntime"
+	"github.com/anykind/anykind/dev/bench/internal/measure"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 )
 
 // overAnykind is the suffix of tasks with a manager over anykind's constructors.

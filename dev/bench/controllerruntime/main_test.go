@@ -5,13 +5,14 @@ package main
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/anykind/anykind/compat/controllerruntime/manager"
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
@@ -18,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/anykind/anykind/compat/controllerruntime/manager"
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // syncTimeout leaves time for a long list on a busy machine.

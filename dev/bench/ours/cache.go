@@ -6,12 +6,13 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // newFull returns a cache of full objects.

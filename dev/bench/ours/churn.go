@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dynamic"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // churn receives an hour's changes in a cache of full objects.

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TestBuilder_BuildsWhatListDecoderDoes compares the objects of a list that is longer than the builder's buffer.

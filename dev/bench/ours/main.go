@@ -8,10 +8,11 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // side is the pods of a namespace, accessed by anykind.

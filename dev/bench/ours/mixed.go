@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dynamic"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // mixed fills a cache of full objects for each resource and receives a change of each object.

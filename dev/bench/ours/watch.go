@@ -5,8 +5,9 @@ package main
 import (
 	"context"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // watch reads the changes since the resourceVersion.

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dev/bench/internal/soak"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/dev/bench/internal/soak"
 )
 
 func TestParse_RejectsWhatCannotRun(t *testing.T) {

@@ -8,12 +8,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/dev/bench/internal/soak"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (

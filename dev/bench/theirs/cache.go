@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // cache fills an informer.
@@ -74,11 +75,11 @@ func running(ctx context.Context, informer cache.SharedIndexInformer, do func(ct
 func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
 	pods := s.informer()
 	err := pods.AddIndexers(cache.Indexers{"node": func(obj any) ([]string, error) {
-		pod, ok := obj.(*unstructured.Unstructured)
+		pod, ok := obj.(*unstructuredv1.Unstructured)
 		if !ok {
 			return nil, fmt.Errorf("%T is no pod", obj)
 		}
-		node, _, err := unstructured.NestedString(pod.Object, "spec", "nodeName")
+		node, _, err := unstructuredv1.NestedString(pod.Object, "spec", "nodeName")
 		return []string{node}, err
 	}})
 	if err != nil {

@@ -5,16 +5,17 @@ package main
 import (
 	"context"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // calls creates, reads, changes and deletes pods, in sequence.
 func (s *side) calls(ctx context.Context, m *measure.Meter) error {
-	pods := make([]*unstructured.Unstructured, m.Count)
+	pods := make([]*unstructuredv1.Unstructured, m.Count)
 	err := m.Calls("create", m.Count, func(i int) (err error) {
-		pods[i], err = s.pods.Create(ctx, &unstructured.Unstructured{Object: measure.NewPod()}, metav1.CreateOptions{})
+		pods[i], err = s.pods.Create(ctx, &unstructuredv1.Unstructured{Object: measure.NewPod()}, metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // churn receives an hour's changes in an informer.

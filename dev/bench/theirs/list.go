@@ -6,11 +6,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // list is a single request, with all objects in memory.
@@ -27,23 +28,23 @@ func (s *side) list(ctx context.Context, m *measure.Meter) error {
 
 // pager iterates over pages of 500 and fetches the next page meanwhile.
 func (s *side) pager(ctx context.Context, m *measure.Meter) error {
-	return s.eachItem(ctx, func(pod *unstructured.Unstructured) { m.See(pod.GetName()) })
+	return s.eachItem(ctx, func(pod *unstructuredv1.Unstructured) { m.See(pod.GetName()) })
 }
 
 // iterate is pager, with heap samples.
 func (s *side) iterate(ctx context.Context, m *measure.Meter) error {
-	return s.eachItem(ctx, func(pod *unstructured.Unstructured) {
+	return s.eachItem(ctx, func(pod *unstructuredv1.Unstructured) {
 		m.See(pod.GetName())
 		m.SampleHeap()
 	})
 }
 
-func (s *side) eachItem(ctx context.Context, see func(pod *unstructured.Unstructured)) error {
+func (s *side) eachItem(ctx context.Context, see func(pod *unstructuredv1.Unstructured)) error {
 	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return s.pods.List(ctx, opts)
 	})
 	return pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
-		pod, ok := obj.(*unstructured.Unstructured)
+		pod, ok := obj.(*unstructuredv1.Unstructured)
 		if !ok {
 			return fmt.Errorf("%T is no pod", obj)
 		}
@@ -60,7 +61,7 @@ func (s *side) lazy(ctx context.Context, m *measure.Meter) error {
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
-		phase, _, err := unstructured.NestedString(pod.Object, "status", "phase")
+		phase, _, err := unstructuredv1.NestedString(pod.Object, "status", "phase")
 		if err != nil || phase != "Running" {
 			return fmt.Errorf("pod %s is %q: %w", pod.GetName(), phase, err)
 		}

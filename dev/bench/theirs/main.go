@@ -6,12 +6,13 @@ package main
 import (
 	"context"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // side is the pods of a namespace, accessed by client-go's dynamic client.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // custom fills an informer of the dynamic client for a resource.

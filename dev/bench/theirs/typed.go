@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // cacheTyped fills an informer of typed objects, received as protobuf.

@@ -6,9 +6,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/anykind/anykind/dev/bench/internal/measure"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
 
 // watch reads the changes since the resourceVersion.
@@ -19,7 +20,7 @@ func (s *side) watch(ctx context.Context, m *measure.Meter) error {
 	}
 	defer watching.Stop()
 	for event := range watching.ResultChan() {
-		pod, ok := event.Object.(*unstructured.Unstructured)
+		pod, ok := event.Object.(*unstructuredv1.Unstructured)
 		if !ok {
 			return fmt.Errorf("%s: %v", event.Type, event.Object)
 		}

@@ -4,14 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/anykind/anykind/dev/parity/discoverytest"
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/anykind/anykind/dev/parity/discoverytest"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/transport"
 )
 
 // TestDiskCache_WrittenByClientGo reads a cache that client-go wrote.

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // end is the effect of a kubeconfig: what the server receives, however it is written.

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // as kubectl: oidc, and what says that gcp and azure are gone
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // loadAnykind loads a kubeconfig with anykind, up to the first request.

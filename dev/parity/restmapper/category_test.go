@@ -4,11 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/anykind/anykind/dev/parity/discoverytest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	cgrestmapper "k8s.io/client-go/restmapper"
+
+	"github.com/anykind/anykind/dev/parity/discoverytest"
 )
 
 func TestMapper_CategoriesAsKubectl(t *testing.T) {

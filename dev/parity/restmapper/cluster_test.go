@@ -7,13 +7,14 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/anykind/anykind/dev/parity/discoverytest"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/anykind/anykind/transport"
-	"github.com/stretchr/testify/require"
-	apidiscovery "k8s.io/api/apidiscovery/v2"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 const aggregatedForm = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

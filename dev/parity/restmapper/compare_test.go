@@ -8,15 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/dev/parity/discoverytest"
-	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/restmapper"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/dev/parity/discoverytest"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport"
 )
 
 // Reasons why anykind may resolve a name differently from kubectl.

@@ -3,10 +3,11 @@ package wire_test
 import (
 	"context"
 
-	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // metadataCases request metadata only, with client-go's metadata client.

@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // namedCases are the calls for which anykind has a verb and client-go's dynamic client a subresource.

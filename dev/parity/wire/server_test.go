@@ -10,9 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/anykind/anykind/dev/parity/discoverytest"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -22,6 +19,10 @@ import (
 	cgdynamic "k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/anykind/anykind/dev/parity/discoverytest"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 )
 
 // wireRequest is the part of a request that a server evaluates.

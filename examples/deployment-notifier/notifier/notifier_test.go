@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

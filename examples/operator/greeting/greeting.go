@@ -6,13 +6,14 @@ import (
 	"context"
 	_ "embed"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
 //go:embed crd.yaml

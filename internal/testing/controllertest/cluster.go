@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
-	testclient "github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
+	testclient "github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // Timeout bounds waits for a real cluster.

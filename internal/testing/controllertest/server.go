@@ -17,10 +17,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
-	"github.com/stretchr/testify/require"
 )
 
 // Server is an in-memory server of leases and events. Without a network, tests can use synctest's clock and inject faults.

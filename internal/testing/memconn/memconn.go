@@ -16,8 +16,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // Kind is a kind of fault.

@@ -27,8 +27,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/gorilla/websocket"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 const (

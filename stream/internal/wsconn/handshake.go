@@ -14,8 +14,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/gorilla/websocket"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 const (

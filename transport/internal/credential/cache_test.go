@@ -5,13 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"sync"
-
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
 )
 
 // result is that of one fetch.

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport/internal/credential"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // result is that of one run.

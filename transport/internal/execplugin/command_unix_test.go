@@ -6,8 +6,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
 )
 
 func TestAuthenticator_CancelKillsChildrenWithoutTerminal(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/anykind/anykind/transport/internal/credential"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"sigs.k8s.io/yaml"
 )
 
 // execCredential is the ExecCredential printed by the program.

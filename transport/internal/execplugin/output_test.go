@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/credentials"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 func outputWith(fields string) string {

@@ -20,9 +20,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/oauth2"
+
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport/internal/credential"
-	"golang.org/x/oauth2"
 )
 
 // refreshTimeout limits a refresh, including a refresh without waiting requests.

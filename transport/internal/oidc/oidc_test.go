@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
 )
 
 // store keeps one user's tokens for several programs.

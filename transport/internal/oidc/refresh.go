@@ -15,9 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/oauth2"
+
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport/internal/credential"
-	"golang.org/x/oauth2"
 )
 
 const (

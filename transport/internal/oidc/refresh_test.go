@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport/internal/credential"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // configOf returns the configuration of an issuer's user whose ID token is missing.

@@ -9,11 +9,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/anykind/anykind/internal/yamltree"
-	"github.com/anykind/anykind/transport/kubeconfig"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/sets"
 	ky "sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/yamltree"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // Document is a kubeconfig file being edited. Unknown fields and entries, comments and order are kept; white space may change.

@@ -3,9 +3,10 @@ package edit
 import (
 	"testing"
 
-	"github.com/anykind/anykind/internal/yamltree"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/yamltree"
 )
 
 func TestDocument_VerifyUnchanged(t *testing.T) {

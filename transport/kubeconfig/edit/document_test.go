@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/anykind/anykind/transport/kubeconfig/edit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
 // changed returns a document after a change.

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/anykind/anykind/transport/kubeconfig/edit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
 func writeFile(t *testing.T, data string) string {

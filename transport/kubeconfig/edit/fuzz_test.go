@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/anykind/anykind/transport/kubeconfig/edit"
-	"sigs.k8s.io/yaml"
 )
 
 // FuzzDocument checks that a file that is encoded and parsed again is the same, and that a document that is parsed and

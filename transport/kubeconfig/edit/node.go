@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/internal/yamltree"
 	"go.yaml.in/yaml/v3"
 	ky "sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/yamltree"
 )
 
 // setField sets a mapping's field in its place, or appends it. The field's comments stay.

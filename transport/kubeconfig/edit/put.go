@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/anykind/anykind/internal/yamltree"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"go.yaml.in/yaml/v3"
 )
 
 // Put adds the clusters, users and contexts of file. An existing entry gets the new fields and loses fields left empty in the new

@@ -8,9 +8,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/anykind/anykind/transport/kubeconfig/edit"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
 // mountedFile names the file to edit, in the process that has it mounted.

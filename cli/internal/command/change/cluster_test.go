@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 const settings = `

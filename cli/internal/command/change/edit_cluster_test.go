@@ -5,9 +5,10 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 const editedDeployment = `

@@ -3,8 +3,9 @@ package change
 import (
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestNewMergePatch_Differences(t *testing.T) {

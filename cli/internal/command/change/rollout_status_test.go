@@ -3,9 +3,10 @@ package change
 import (
 	"testing"
 
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestRolloutStatus_Texts(t *testing.T) {

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // env is a namespace of the sandbox for commands.

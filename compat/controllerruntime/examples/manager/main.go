@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/anykind/anykind/compat/controllerruntime"
-	"github.com/anykind/anykind/compat/controllerruntime/manager"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -16,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/anykind/anykind/compat/controllerruntime"
+	"github.com/anykind/anykind/compat/controllerruntime/manager"
 )
 
 func main() {

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TestManager_KeepsCopies runs the manager over anykind's login and client-go's configuration of it.

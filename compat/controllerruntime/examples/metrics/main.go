@@ -14,17 +14,18 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 func main() {

@@ -9,11 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,6 +19,12 @@ import (
 	clientgoqueue "k8s.io/client-go/util/workqueue"
 	_ "sigs.k8s.io/controller-runtime/pkg/controller" // registers the metrics of work queues
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestMain(m *testing.M) {

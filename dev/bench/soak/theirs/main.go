@@ -9,15 +9,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/anykind/anykind/dev/bench/internal/soak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/anykind/anykind/dev/bench/internal/soak"
 )
 
 func main() { soak.Main(start) }
@@ -67,7 +68,7 @@ func (s *side) Versions() soak.Versions {
 	for name, informer := range s.informers {
 		versions := map[string]string{}
 		for _, item := range informer.GetStore().List() {
-			if object, ok := item.(*unstructured.Unstructured); ok {
+			if object, ok := item.(*unstructuredv1.Unstructured); ok {
 				versions[object.GetNamespace()+"/"+object.GetName()] = object.GetResourceVersion()
 			}
 		}

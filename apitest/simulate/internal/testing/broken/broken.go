@@ -13,12 +13,13 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Controller is a controller with a defect, and the steps of its test.

@@ -7,10 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/apitest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

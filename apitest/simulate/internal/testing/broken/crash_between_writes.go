@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // crashBetweenWrites creates a Secret and sets a phase. The broken version sets the phase first. After a crash between the writes

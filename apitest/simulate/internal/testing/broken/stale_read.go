@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const databaseUID = "example.com/database-uid"

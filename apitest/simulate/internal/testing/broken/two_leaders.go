@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // twoLeaders runs while it holds a Lease. The broken version continues after the loss of the Lease, so two managers write.

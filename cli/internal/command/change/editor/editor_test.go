@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/cli/internal/command"
 )
 
 func TestEditor_EditRunsCommand(t *testing.T) {

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/testing/credentials"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // generated runs the generator with flags.
