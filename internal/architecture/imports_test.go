@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestImports_TellUnstructuredPackagesApart keeps the name unstructured for the package of this repository.
-func TestImports_TellUnstructuredPackagesApart(t *testing.T) {
+// TestImports_DistinguishUnstructuredPackages keeps the name unstructured for the package of this repository.
+func TestImports_DistinguishUnstructuredPackages(t *testing.T) {
 	eachSource(t, func(path string) {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		require.NoError(t, err)
