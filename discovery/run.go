@@ -51,7 +51,7 @@ func (c *Client) firstRefresh(ctx context.Context) error {
 	var denials retry.Denials
 	for n := 1; ; n++ {
 		_, err := c.Refresh(ctx)
-		transient := denials.Transient(err)
+		transient := denials.Record(err)
 		switch {
 		case err == nil:
 			return nil
@@ -91,7 +91,7 @@ func (c *Client) refreshDirty(ctx context.Context, workers *sync.WaitGroup, dirt
 				schedule.mark(result.group, time.Now())
 			}
 			delete(active, result.group)
-			transient := denials.Transient(result.err)
+			transient := denials.Record(result.err)
 			if result.group == allGroups && retry.IsDenied(result.err) {
 				if !transient {
 					return result.err

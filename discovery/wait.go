@@ -49,7 +49,7 @@ func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) b
 		case <-timer.C:
 		}
 		err := c.refreshForWait(ctx, called)
-		transient := denials.Transient(err)
+		transient := denials.Record(err)
 		switch {
 		case ctx.Err() != nil:
 			return nil, c.waitError(ctx, failure)

@@ -64,7 +64,7 @@ func (w *sourceWatcher) run(ctx context.Context) error {
 				err = nil
 			}
 		}
-		transient := w.denials.Transient(err)
+		transient := w.denials.Record(err)
 		switch {
 		case ctx.Err() != nil:
 			return retry.ContextError(ctx)
@@ -149,7 +149,7 @@ func (w *sourceWatcher) watch(ctx context.Context) error {
 		return sanitize.Error(err, maxError)
 	}
 	defer response.Body.Close()
-	w.denials.Transient(nil)
+	w.denials.Record(nil)
 	body := &io.LimitedReader{R: response.Body, N: maxEvent}
 	for events := codec.NewDecoder(body); ; body.N = maxEvent {
 		var event struct {

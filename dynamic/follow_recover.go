@@ -95,7 +95,7 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 // recordError records denials. It reports whether err ends Follow. After the first Synced no response is terminal, because permissions, credentials
 // and resources may return.
 func (f *reflector) recordError(err error) (isTerminal bool) {
-	denied := f.denials.Transient(err)
+	denied := f.denials.Record(err)
 	switch {
 	case f.hasSynced() || denied:
 		return false

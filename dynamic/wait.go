@@ -233,7 +233,7 @@ func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
 // recordError records the time of denials and of 404 for the path. It reports whether err ends the wait: an error of a condition,
 // 401 and 403 after the grace period, 404 for the path after notServedGrace, or any other rejection.
 func (w *waiter) recordError(err error) (isTerminal bool) {
-	denied := w.denials.Transient(err)
+	denied := w.denials.Record(err)
 	switch {
 	case w.conditionErr != nil || !retry.IsPathNotFound(err):
 		w.notServedSince = time.Time{}

@@ -104,7 +104,7 @@ func (m *logMux) run() error {
 		begun := time.Now()
 		listedBefore := m.listed
 		err := m.listAndWatch()
-		isDenied := denials.Transient(err)
+		isDenied := denials.Record(err)
 		if err != nil && (!m.listed || retry.IsTerminal(err) && (!listedBefore || !isDenied)) {
 			return retry.WithContextError(m.ctx, err)
 		}

@@ -72,7 +72,7 @@ func (l *containerLog) identifyAgain() {
 func (l *containerLog) connect() error {
 	for {
 		response, err := l.conn.Do(l.ctx, l.request()) //nolint:bodyclose // disconnect does, or the end of ctx
-		isTransient := l.isTransient(err)
+		isTransient := l.recordError(err)
 		if err == nil {
 			l.connected(response)
 			return nil
@@ -96,7 +96,7 @@ func (l *containerLog) waitForLog() error {
 			return nil
 		case apierrors.IsNotFound(err):
 			return errPodGone
-		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && (!l.hadLogs || !l.isTransient(err)):
+		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && (!l.hadLogs || !l.recordError(err)):
 			return err
 		}
 		_, isRunning, readErr := l.readRun()
@@ -112,10 +112,10 @@ func (l *containerLog) waitForLog() error {
 	}
 }
 
-// isTransient reports whether a new attempt may succeed. It must be called with the result of every attempt: a starting server
+// recordError records denials. It reports whether a new attempt may succeed. It must be called with the result of every attempt: a starting server
 // denies everything to users with permissions from RBAC.
-func (l *containerLog) isTransient(err error) bool {
-	denied := l.denials.Transient(err)
+func (l *containerLog) recordError(err error) (isTransient bool) {
+	denied := l.denials.Record(err)
 	return !retry.IsTerminal(err) || denied && (l.connects > 0 || l.hadLogs)
 }
 
@@ -231,7 +231,7 @@ func (l *containerLog) readRun() (now containerRun, isRunning bool, err error) {
 	for {
 		var found pod
 		err := getJSON(l.ctx, l.conn, l.podPath, &found)
-		denied := l.denials.Transient(err)
+		denied := l.denials.Record(err)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && l.run.uid != "" && found.Metadata.UID != l.run.uid:
 			return now, false, errPodGone

@@ -59,7 +59,7 @@ func (c *call) renew(ctx context.Context, response *http.Response) (ok bool, err
 	if c.renewed {
 		return false, nil
 	}
-	if rejected, err := c.isRejectedByServer(ctx, response); err != nil || !rejected {
+	if rejected, err := c.checkCredential(ctx, response); err != nil || !rejected {
 		return false, err
 	}
 	c.renewed = true
@@ -105,11 +105,11 @@ type credentialCheck struct {
 	at       time.Time
 }
 
-// isRejectedByServer reports whether the API server itself rejected the credential with a 401. A 401 may come from a pod, service
+// checkCredential reports whether the API server itself rejected the credential with a 401. A 401 may come from a pod, service
 // or node behind the API server, and must not cause a renewal for each request: GET /version decides then. GET /version also
 // decides about a recently renewed and accepted credential, because an aggregated API may reject every credential. An error is
 // from an ended ctx.
-func (c *call) isRejectedByServer(ctx context.Context, response *http.Response) (bool, error) {
+func (c *call) checkCredential(ctx context.Context, response *http.Response) (isRejected bool, err error) {
 	justRenewed := c.credential.RenewedWithin(recentRenewal) && c.credential.WasAccepted()
 	if !isForwarded(response.Request, c.conn.base.Path) && !justRenewed {
 		return true, nil

@@ -183,7 +183,7 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 	if ctx.Err() != nil {
 		return // Close has given up, and counts the unwritten occurrences
 	}
-	denied := r.denials.Transient(err) && !apierrors.HasStatusCause(err, namespaceTerminating)
+	denied := r.denials.Record(err) && !apierrors.HasStatusCause(err, namespaceTerminating)
 	if err != nil && (denied || isRetryable(err)) && r.queue.NumRequeues(s) < maxRetries {
 		r.queue.AddRateLimited(s)
 		return

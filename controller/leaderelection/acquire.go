@@ -63,7 +63,7 @@ func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
 	if held && (ctx.Err() != nil || err != nil) {
 		c.release(context.WithoutCancel(ctx))
 	}
-	transient := c.denials.Transient(err)
+	transient := c.denials.Record(err)
 	switch {
 	case ctx.Err() != nil:
 		return false, retry.ContextError(ctx)

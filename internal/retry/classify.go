@@ -101,9 +101,9 @@ type Denials struct {
 	since time.Time
 }
 
-// Transient reports whether err is a transient 401 or 403: denials began less than Grace ago. Call it with the result of every
-// attempt, nil included; any different result ends a period of denials.
-func (d *Denials) Transient(err error) bool {
+// Record records the start of denials. It reports whether err is a transient 401 or 403: denials began less than Grace ago. Call it
+// with the result of every attempt, nil included; any different result ends a period of denials.
+func (d *Denials) Record(err error) (isTransient bool) {
 	if !IsDenied(err) {
 		d.since = time.Time{}
 		return false

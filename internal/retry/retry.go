@@ -4,7 +4,7 @@
 //
 //	for n := 1; ; n++ {
 //		err := attempt(ctx)
-//		denied := denials.Transient(err)
+//		denied := denials.Record(err)
 //		switch {
 //		case err == nil:
 //			return nil

@@ -188,18 +188,18 @@ func TestDenials_TransientForGraceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d Denials
 		denied := apierrors.NewForbidden(widgets, "web", io.EOF)
-		assert.False(t, d.Transient(nil))
-		assert.False(t, d.Transient(io.EOF))
-		assert.True(t, d.Transient(denied))
+		assert.False(t, d.Record(nil))
+		assert.False(t, d.Record(io.EOF))
+		assert.True(t, d.Record(denied))
 		time.Sleep(defaultDenialGrace - time.Nanosecond)
-		assert.True(t, d.Transient(apierrors.NewUnauthorized("starting")))
+		assert.True(t, d.Record(apierrors.NewUnauthorized("starting")))
 		time.Sleep(time.Nanosecond)
-		assert.False(t, d.Transient(denied))
-		assert.False(t, d.Transient(nil), "an answer ends the series")
-		assert.True(t, d.Transient(denied))
+		assert.False(t, d.Record(denied))
+		assert.False(t, d.Record(nil), "an answer ends the series")
+		assert.True(t, d.Record(denied))
 		d.Grace = time.Second
 		time.Sleep(time.Second)
-		assert.False(t, d.Transient(denied))
+		assert.False(t, d.Record(denied))
 	})
 }
 
