@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// clientGoError returns the error of client-go's discovery for one of anykind's. If no server responded, that is a *url.Error,
-// which kubectl matches without unwrapping: it prints a hint for a refused connection. If every response was 401, that is client-go's
-// text for it. A deadline that had passed before the request is context.DeadlineExceeded. Other errors stay as they are.
+// clientGoError converts an error of anykind to the error of client-go's discovery. If no server responded, the result is a
+// *url.Error: kubectl matches it without unwrapping and prints a hint for a refused connection. If every response was 401, the
+// result is client-go's error for Unauthorized. A deadline that passed before the request is context.DeadlineExceeded. Other
+// errors stay as they are.
 func clientGoError(err error) error {
 	if found, ok := everyCause(err, requestError); ok {
 		if found.Err == context.DeadlineExceeded { //nolint:errorlint // the time was over before the request
@@ -31,8 +32,8 @@ func clientGoError(err error) error {
 	return err
 }
 
-// requestError converts an error of transport.Conn for a request without a response. The *url.Error of another request, such as for a
-// token, is none.
+// requestError converts an error of transport.Conn for a request without a response. A *url.Error of a nested request, such as a
+// token request, does not count.
 func requestError(err error) (converted *url.Error, ok bool) {
 	if convertible, isConvertible := err.(interface{ As(target any) bool }); isConvertible {
 		ok = convertible.As(&converted)
@@ -78,10 +79,10 @@ type contextMapper interface {
 	ResourceSingularizerWithContext(ctx context.Context, resource string) (string, error)
 }
 
-// getterMapper is the mapper of a getter. Its errors are those of clientGoError.
+// getterMapper is the mapper of a RESTClientGetter. Its errors are converted by clientGoError.
 type getterMapper struct {
 	contextMapper
-	ctx context.Context //nolint:containedctx // for the methods without one
+	ctx context.Context //nolint:containedctx // for the methods without a context
 }
 
 func (m getterMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {

@@ -12,7 +12,7 @@ import (
 	anykind "github.com/anykind/anykind/unstructured"
 )
 
-// decodeObject reads the object of a response.
+// decodeObject decodes the object in a response.
 func decodeObject(body io.Reader, limits anykind.Limits) (*unstructuredv1.Unstructured, error) {
 	var data bytes.Buffer
 	if err := limits.ReadInto(&data, body); err != nil {
@@ -25,7 +25,7 @@ func decodeObject(body io.Reader, limits anykind.Limits) (*unstructuredv1.Unstru
 	return obj, nil
 }
 
-// decodeList reads a list while it arrives.
+// decodeList decodes a list while it arrives.
 func decodeList(body io.Reader, limits anykind.Limits) (*unstructuredv1.UnstructuredList, error) {
 	decoder := limits.NewPageDecoder(body)
 	list := &unstructuredv1.UnstructuredList{Object: map[string]any{}, Items: []unstructuredv1.Unstructured{}}

@@ -22,19 +22,20 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// CachedDiscovery is client-go's discovery over a discovery client: the snapshot of the discovery client is its cache. Groups and
-// resources are those of the latest snapshot, which discovery.Client.Run keeps current; the OpenAPI documents and the
-// server's version are requested by client-go over the same connection. Lists are the caller's own. It is safe for concurrent use.
+// CachedDiscovery implements client-go's discovery interfaces over a discovery client. The snapshot of the discovery client is
+// the cache: groups and resources come from the latest snapshot, and discovery.Client.Run keeps it current. client-go requests
+// the OpenAPI documents and the server's version over the same connection. The caller may change the returned lists.
+// CachedDiscovery is safe for concurrent use.
 //
-// A group version that cannot be read or is stale is left out, as by client-go, and is in the
-// *discovery.ErrGroupDiscoveryFailed of ServerGroupsAndResources and ServerPreferredResources.
+// As in client-go, an unreadable or stale group version is left out. ServerGroupsAndResources and ServerPreferredResources report
+// it in a *discovery.ErrGroupDiscoveryFailed.
 type CachedDiscovery struct {
-	ctx    context.Context //nolint:containedctx // for the methods of client-go's interface that have none
+	ctx    context.Context //nolint:containedctx // client-go's interface has methods without a context
 	client *discovery.Client
 	*delegate
 
 	mu sync.Mutex
-	// invalid reports that the next call must request a snapshot, fresh that one has been requested since the last Invalidate.
+	// invalid: the next call requests a snapshot. fresh: a snapshot was requested after the last Invalidate.
 	invalid, fresh bool
 	openAPI        openapi.Client
 }
@@ -57,7 +58,7 @@ func NewDiscovery(ctx context.Context, conn *transport.Conn, client *discovery.C
 	return &CachedDiscovery{ctx: ctx, client: client, delegate: delegate}, nil
 }
 
-// snapshot returns the snapshot to answer from.
+// snapshot returns the current snapshot and requests it from the server after an Invalidate.
 func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, error) {
 	d.mu.Lock()
 	refresh := d.invalid
@@ -82,7 +83,7 @@ func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, er
 	return snapshot, clientGoError(err)
 }
 
-// Fresh reports whether the resources have been requested after the last Invalidate or, without one, by this value: whether a
+// Fresh reports whether this value requested the resources, since the last Invalidate if there was an Invalidate. If not, a
 // resource that is not found may be found after an Invalidate.
 func (d *CachedDiscovery) Fresh() bool {
 	d.mu.Lock()
@@ -124,7 +125,7 @@ func (d *CachedDiscovery) GroupsAndMaybeResourcesWithContext(ctx context.Context
 	return groups, resources, failed, nil
 }
 
-// ServerGroups returns the groups, the core group, whose name is empty, included.
+// ServerGroups returns the groups, including the core group with its empty name.
 func (d *CachedDiscovery) ServerGroups() (*metav1.APIGroupList, error) {
 	return d.ServerGroupsWithContext(d.ctx)
 }
@@ -135,8 +136,8 @@ func (d *CachedDiscovery) ServerGroupsWithContext(ctx context.Context) (*metav1.
 	return groups, err
 }
 
-// ServerResourcesForGroupVersion returns the resources of a group version. A version that is not served is
-// client-go's memory.ErrCacheNotFound, and one that cannot be read the reason why.
+// ServerResourcesForGroupVersion returns the resources of a group version. The error is client-go's memory.ErrCacheNotFound for a
+// version that is not served, and the cause for an unreadable version.
 func (d *CachedDiscovery) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
 	return d.ServerResourcesForGroupVersionWithContext(d.ctx, groupVersion)
 }
@@ -178,7 +179,7 @@ func (d *CachedDiscovery) ServerGroupsAndResourcesWithContext(ctx context.Contex
 	return all, slices.Collect(maps.Values(resources)), discoveryFailure(failed)
 }
 
-// ServerPreferredResources returns each resource in the version that the server prefers.
+// ServerPreferredResources returns each resource in the server's preferred version.
 func (d *CachedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	return d.ServerPreferredResourcesWithContext(d.ctx)
 }
@@ -196,7 +197,7 @@ func (d *CachedDiscovery) ServerPreferredResourcesWithContext(ctx context.Contex
 	return preferred, discoveryFailure(failed)
 }
 
-// ServerPreferredNamespacedResources returns the namespaced ones of ServerPreferredResources.
+// ServerPreferredNamespacedResources returns the namespaced resources of ServerPreferredResources.
 func (d *CachedDiscovery) ServerPreferredNamespacedResources() ([]*metav1.APIResourceList, error) {
 	return d.ServerPreferredNamespacedResourcesWithContext(d.ctx)
 }
@@ -224,7 +225,7 @@ func (d *CachedDiscovery) OpenAPISchema() (*openapi_v2.Document, error) {
 	return d.OpenAPISchemaWithContext(d.ctx)
 }
 
-// OpenAPISchemaWithContext is OpenAPISchema with a context, which client-go before 0.37 does not observe.
+// OpenAPISchemaWithContext is OpenAPISchema with a context. client-go before 0.37 ignores the context.
 func (d *CachedDiscovery) OpenAPISchemaWithContext(ctx context.Context) (*openapi_v2.Document, error) {
 	type withContext interface {
 		OpenAPISchemaWithContext(ctx context.Context) (*openapi_v2.Document, error)
@@ -235,8 +236,8 @@ func (d *CachedDiscovery) OpenAPISchemaWithContext(ctx context.Context) (*openap
 	return d.delegate.OpenAPISchema()
 }
 
-// OpenAPIV3 returns a client of the OpenAPI v3 documents, which are kept until Invalidate. The documents of OpenAPIV3WithContext,
-// which client-go 0.37 has, are not kept.
+// OpenAPIV3 returns a client of the OpenAPI v3 documents. The documents are cached until Invalidate. client-go 0.37's
+// OpenAPIV3WithContext does not cache documents.
 func (d *CachedDiscovery) OpenAPIV3() openapi.Client {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -249,5 +250,5 @@ func (d *CachedDiscovery) OpenAPIV3() openapi.Client {
 // RESTClient returns client-go's client over the connection.
 func (d *CachedDiscovery) RESTClient() rest.Interface { return d.delegate.RESTClient() }
 
-// WithLegacy returns client-go's own discovery, without a cache, that requests one group version after the other.
+// WithLegacy returns client-go's own discovery. It has no cache and sends a request for each group version.
 func (d *CachedDiscovery) WithLegacy() clientgo.DiscoveryInterface { return d.delegate.WithLegacy() }

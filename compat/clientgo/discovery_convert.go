@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/discovery"
 )
 
-// convert returns the groups and resources of a snapshot as client-go makes them of aggregated discovery, without the versions
-// that are not healthy, and the errors of those.
+// convert converts a snapshot to groups and resources like client-go converts aggregated discovery. Stale versions are left out
+// of the groups. Stale and unreadable versions have an error in place of resources.
 func convert(snapshot *discovery.Snapshot) (
 	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error,
 ) {
@@ -71,7 +71,7 @@ func convertResources(gv schema.GroupVersion, resources []*discovery.Resource) *
 	return list
 }
 
-// discoveryFailure returns client-go's error of the group versions that cannot be read, or nil.
+// discoveryFailure returns client-go's error for unreadable group versions, or nil.
 func discoveryFailure(failed map[schema.GroupVersion]error) error {
 	if len(failed) == 0 {
 		return nil
@@ -79,8 +79,8 @@ func discoveryFailure(failed map[schema.GroupVersion]error) error {
 	return &clientgo.ErrGroupDiscoveryFailed{Groups: failed}
 }
 
-// preferredResources returns a list for each version of a group. Each resource is in the list of the group's preferred version
-// or, if that does not serve it, of the first version that does. Subresources are left out.
+// preferredResources returns a list for each version of a group. Each resource is in the list of the group's preferred version if
+// that version serves it, and of the first serving version otherwise. Subresources are left out.
 func preferredResources(group *metav1.APIGroup, served map[schema.GroupVersion]*metav1.APIResourceList) (lists []*metav1.APIResourceList) {
 	byVersion := map[string]*metav1.APIResourceList{}
 	order := []string{group.PreferredVersion.Version}

@@ -22,10 +22,10 @@ import (
 	anykind "github.com/anykind/anykind/unstructured"
 )
 
-// NewDynamic returns client-go's dynamic client over a connection. Its requests are those of client-go's own, and so are its
-// errors: a *apierrors.StatusError if the server rejects a request. They are retried as [transport.Conn.Do] does. Lists and watches
-// are decoded as they arrive. A response that exceeds the connection's MemoryLimits is an *unstructured.LimitError of
-// anykind. The client is safe for concurrent use.
+// NewDynamic returns client-go's dynamic client over a connection. Requests and errors equal client-go's: a rejected request is a
+// *apierrors.StatusError. Requests are retried like [transport.Conn.Do] retries them. Lists and watches are decoded as they
+// arrive. A response that exceeds the connection's MemoryLimits is an *unstructured.LimitError of anykind. The client is safe for
+// concurrent use.
 func NewDynamic(conn *transport.Conn) dynamic.Interface { return &dynamicClient{conn} }
 
 type dynamicClient struct{ conn *transport.Conn }
@@ -44,10 +44,10 @@ type resourceClient struct {
 
 var errNoName = errors.New("name is required")
 
-// maxDiscarded is the length of a response without use up to which its connection is kept.
+// maxDiscarded limits the bytes read of an unused response. After the whole response its connection can be reused.
 const maxDiscarded = 1 << 20
 
-// limits returns the connection's limits of memory.
+// limits returns the connection's memory limits.
 func (r *resourceClient) limits() anykind.Limits { return anykind.Limits(r.conn.MemoryLimits()) }
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
@@ -124,8 +124,8 @@ func (r *resourceClient) delete(ctx context.Context, name string, subresources [
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(io.Discard, response.Body, maxDiscarded) // so that the connection can be used again
-	if err == io.EOF {                                         //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+	_, err = io.CopyN(io.Discard, response.Body, maxDiscarded) // lets the connection be reused
+	if err == io.EOF {                                         //nolint:errorlint // a wrapped EOF is a broken connection, not the end
 		err = nil
 	}
 	return errors.Join(err, response.Body.Close())
@@ -187,7 +187,7 @@ func (r *resourceClient) ApplyStatus(
 	return r.Apply(ctx, name, obj, opts, "status")
 }
 
-// object sends a request whose response is an object.
+// object sends a request and decodes the object in the response.
 func (r *resourceClient) object(
 	ctx context.Context, method, name string, subresources []string, opts any, contentType string, body []byte,
 ) (*unstructuredv1.Unstructured, error) {
@@ -221,8 +221,8 @@ func (r *resourceClient) do(
 	return r.conn.Do(ctx, request)
 }
 
-// path returns the escaped path of an object or, without a name, of the collection. As in client-go, a resource and a subresource
-// may have slashes, as the path behind a proxy has.
+// path returns the escaped path of an object or, without a name, of the collection. As in client-go, resources and subresources
+// may contain slashes, for example a path behind a proxy.
 func (r *resourceClient) path(name string, subresources []string) (string, error) {
 	for _, part := range []struct{ what, segment string }{{"namespace", r.namespace}, {"resource name", name}} {
 		if messages := rest.IsValidPathSegmentName(part.segment); len(messages) > 0 {

@@ -33,25 +33,26 @@ func NewFilteredDynamicSharedInformerFactory(
 
 // InformerFactoryOptions configure the informers of a factory. nil and zero values mean all objects.
 type InformerFactoryOptions struct {
-	// Namespace is the namespace whose objects are cached; metav1.NamespaceAll means all.
+	// Namespace restricts the cached objects to one namespace; metav1.NamespaceAll means all.
 	Namespace string
 	// TweakListOptions sets the selectors. Its other changes have no effect.
 	TweakListOptions dynamicinformer.TweakListOptionsFunc
-	// Intern lets objects share equal maps and slices, with each other and with their previous versions. It saves memory and
-	// time, but a write to an object of the store, which is an error in client-go, too, then changes other objects as well.
-	// Under go test an informer that interns compares a sample of its objects and panics after such a write.
+	// Intern shares equal maps and slices between objects and between versions of one object. It saves memory and time. Stored
+	// objects must not be changed, in client-go, too; with Intern such a write also changes objects with the same parts. Under go
+	// test an interning informer compares a sample of its objects and panics after such a write.
 	Intern bool
 }
 
-// NewDynamicSharedInformerFactoryWithOptions returns client-go's factory of dynamic informers. Its informers are caches of package
-// cache, whose streams recover as dynamic.Handle.Follow does.
+// NewDynamicSharedInformerFactoryWithOptions returns client-go's factory of dynamic informers. Its informers are caches of
+// package cache, whose streams recover like dynamic.Handle.Follow.
 //
-// What differs from client-go: a handler that lags gets the latest state of each object instead of all in between. Indexers that
-// are added once an informer runs are computed at each read. The store cannot be written. A transform returns an
-// *unstructuredv1.Unstructured.
+// What differs from client-go: a slow handler gets the latest state of each object instead of all states in between. Indexers
+// added to a running informer are computed at each read. The store cannot be written. A transform returns an
+// *unstructured.Unstructured.
 //
-// As in client-go, readers and handlers get the stored objects and must not change them. A write stays in its object until the next
-// version, unless Intern is set, and indexes keep their values. KUBE_CACHE_MUTATION_DETECTOR=true finds it: Run panics.
+// As in client-go, readers and handlers get the stored objects and must not change them. Unless Intern is set, a write lasts
+// until the object's next version and affects only this object. Indexes keep their values. With
+// KUBE_CACHE_MUTATION_DETECTOR=true, Run panics after a write.
 func NewDynamicSharedInformerFactoryWithOptions(
 	client *dynamic.Client, resync time.Duration, opts *InformerFactoryOptions,
 ) dynamicinformer.DynamicSharedInformerFactory {
@@ -101,7 +102,7 @@ type (
 	informer = sharedinformer.Informer[object, *object]
 )
 
-// newInformer returns an informer. config has all but its indexers and functions.
+// newInformer returns an informer. It sets the indexers, Export and Import of config.
 func newInformer(config *sharedinformer.Config[object]) *informer {
 	config.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	config.Export = func(obj *object) any { return obj }
@@ -161,7 +162,7 @@ func (f *informerFactory) Shutdown() {
 type genericInformer struct {
 	gvr      schema.GroupVersionResource
 	informer *informer
-	started  bool // with the factory's mutex
+	started  bool // guarded by the factory's mu
 }
 
 // Informer implements informers.GenericInformer.

@@ -16,10 +16,10 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// RESTClientGetter implements cli-runtime's genericclioptions.RESTClientGetter and resource.RESTClientGetter, which
-// kubectl plugins, resource.NewBuilder and Helm take, over a connection. It is safe for concurrent use.
+// RESTClientGetter implements cli-runtime's genericclioptions.RESTClientGetter and resource.RESTClientGetter over a connection.
+// kubectl plugins, resource.NewBuilder and Helm take these interfaces. RESTClientGetter is safe for concurrent use.
 type RESTClientGetter struct {
-	ctx     context.Context //nolint:containedctx // for the methods of cli-runtime's interface, which have none
+	ctx     context.Context //nolint:containedctx // cli-runtime's interface has no contexts
 	configs ConfigGetter
 	options *discovery.Options // of the discovery client over configs
 
@@ -27,7 +27,7 @@ type RESTClientGetter struct {
 	clients *getterClients // nil until the first successful call
 }
 
-// getterClients are the parts of a RESTClientGetter that share one connection.
+// getterClients are the config, discovery and mapper of a RESTClientGetter, over a shared connection.
 type getterClients struct {
 	config    *rest.Config
 	discovery *CachedDiscovery
@@ -40,22 +40,21 @@ type ConfigGetter interface {
 	ToRawKubeConfigLoader() clientcmd.ClientConfig
 }
 
-// WrapRESTClientGetter returns a RESTClientGetter with the server, the credential and the settings of another getter, such as
-// genericclioptions.ConfigFlags. The other getter keeps reading kubeconfigs and flags: ToRawKubeConfigLoader returns its loader,
-// with the namespace and whether --namespace was set. A connection of restconfig.ToConn sends the requests; for the config of
-// ToRESTConfig see restconfig.WithConn. Options are those of the discovery client; nil means defaults.
+// WrapRESTClientGetter returns a RESTClientGetter with the server, the credential and the settings of getter, such as a
+// genericclioptions.ConfigFlags. getter keeps reading kubeconfigs and flags: ToRawKubeConfigLoader returns its loader, with the
+// namespace and whether --namespace was set. A connection of restconfig.ToConn sends the requests; for the config of ToRESTConfig
+// see restconfig.WithConn. options configure the discovery client; nil means defaults.
 //
-// Nothing is read before the first call, so that flags may be parsed after WrapRESTClientGetter. The first successful call
-// fixes the connection. Calls without a context of their own, such as those of the mapper, use ctx. Idle connections are
-// closed when ctx ends.
+// Nothing is read before the first call, so flags may be parsed after WrapRESTClientGetter. The first successful call fixes the
+// connection. Methods without a context, such as the mapper's, use ctx. Idle connections are closed when ctx ends.
 func WrapRESTClientGetter(ctx context.Context, getter ConfigGetter, options *discovery.Options) *RESTClientGetter {
 	return &RESTClientGetter{ctx: ctx, configs: getter, options: options}
 }
 
-// NewRESTClientGetter returns a RESTClientGetter of a connection and a discovery client of the same server, for a program without
-// cli-runtime's flags. Its loader has the connection's namespace and never reports --namespace as set. transport.Load gives a
-// connection the namespace of a kubeconfig; restconfig.ToConn cannot. A program with flags calls [WrapRESTClientGetter]. Calls
-// without a context of their own, such as those of the mapper, use ctx.
+// NewRESTClientGetter returns a RESTClientGetter over a connection and a discovery client of the same server, for a program
+// without cli-runtime's flags. Its loader has the connection's namespace and never reports --namespace as set. transport.Load
+// gives a connection the namespace of a kubeconfig; restconfig.ToConn cannot. A program with flags calls [WrapRESTClientGetter].
+// Methods without a context, such as the mapper's, use ctx.
 func NewRESTClientGetter(ctx context.Context, conn *transport.Conn, client *discovery.Client) (*RESTClientGetter, error) {
 	clients, err := newGetterClients(ctx, restconfig.FromConn(conn), conn, client)
 	if err != nil {
@@ -100,7 +99,7 @@ func (g *RESTClientGetter) connect() (*getterClients, error) {
 	return g.clients, nil
 }
 
-// ToRESTConfig returns a config of the caller's own: see restconfig.FromConn and, for a wrapped getter, restconfig.WithConn.
+// ToRESTConfig returns a new copy of the config: see restconfig.FromConn and, for a wrapped getter, restconfig.WithConn.
 func (g *RESTClientGetter) ToRESTConfig() (*rest.Config, error) {
 	clients, err := g.connect()
 	if err != nil {
@@ -109,7 +108,7 @@ func (g *RESTClientGetter) ToRESTConfig() (*rest.Config, error) {
 	return rest.CopyConfig(clients.config), nil
 }
 
-// ToDiscoveryClient returns the discovery, which is shared.
+// ToDiscoveryClient returns the shared discovery.
 func (g *RESTClientGetter) ToDiscoveryClient() (clientgo.CachedDiscoveryInterface, error) {
 	clients, err := g.connect()
 	if err != nil {
@@ -118,8 +117,8 @@ func (g *RESTClientGetter) ToDiscoveryClient() (clientgo.CachedDiscoveryInterfac
 	return clients.discovery, nil
 }
 
-// ToRESTMapper returns the mapper, which is shared and resolves short names: see restmapper.Mapper.RESTMapper. If no server
-// answers, its errors are *url.Error, as those of client-go's mapper.
+// ToRESTMapper returns the shared mapper. It resolves short names, see restmapper.Mapper.RESTMapper. If no server responds, its
+// errors are *url.Error, like the errors of client-go's mapper.
 func (g *RESTClientGetter) ToRESTMapper() (meta.RESTMapper, error) {
 	clients, err := g.connect()
 	if err != nil {
@@ -128,9 +127,9 @@ func (g *RESTClientGetter) ToRESTMapper() (meta.RESTMapper, error) {
 	return clients.mapper, nil
 }
 
-// ToRawKubeConfigLoader returns the loader of the wrapped getter, whose ClientConfig is client-go's own. Over a connection alone, the
-// config is that of ToRESTConfig and the namespace the connection's. The raw config then has the server and the namespace, and no
-// credential.
+// ToRawKubeConfigLoader returns the loader of the wrapped getter. That loader's ClientConfig sends requests without anykind. A
+// getter over a connection alone returns the config of ToRESTConfig and the connection's namespace. Its raw config has the server
+// and the namespace, but no credential.
 func (g *RESTClientGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return g.configs.ToRawKubeConfigLoader()
 }

@@ -17,8 +17,8 @@ import (
 	anykind "github.com/anykind/anykind/unstructured"
 )
 
-// Watch implements dynamic.ResourceInterface. The channel has bookmarks as events, an ERROR event with a *metav1.Status as the
-// server sends it or for a stream that cannot be decoded, and is closed when the stream ends.
+// Watch implements dynamic.ResourceInterface. The channel delivers bookmarks, too. The server's error and a decoding error are
+// ERROR events with a *metav1.Status. The channel is closed when the stream ends.
 func (r *resourceClient) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	opts.Watch = true
 	response, err := r.do(ctx, http.MethodGet, "", nil, &opts, "", nil) //nolint:bodyclose // The decoder closes it.
@@ -42,7 +42,7 @@ type eventDecoder struct {
 func (d *eventDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	event, err := d.events.Next()
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.ErrUnexpectedEOF // an end of the stream, for the watcher
+		err = io.ErrUnexpectedEOF // the watcher expects the unwrapped error at the end of a stream
 	}
 	if err != nil {
 		return "", nil, err

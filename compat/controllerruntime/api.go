@@ -32,7 +32,7 @@ func newAPIClient(conn *transport.Conn, scheme *runtime.Scheme, mapper meta.REST
 	return &apiClient{conn: conn.WithOnWarning(nil), scheme: scheme, mapper: mapper, codecs: serializer.NewCodecFactory(scheme), warnings: warnings}
 }
 
-// mapping returns the resource of an object's or a list's kind.
+// mapping returns the REST mapping of an object or of a list's items.
 func (a *apiClient) mapping(ctx context.Context, obj runtime.Object) (*meta.RESTMapping, error) {
 	gvk, err := apiutil.GVKForObject(obj, a.scheme)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *apiClient) patch(
 	}, into)
 }
 
-// deleteResponse is the object that is left, or nothing but a Status.
+// deleteResponse is the response to a deletion: the remaining object, or a Status.
 type deleteResponse struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
@@ -135,7 +135,7 @@ func (a *apiClient) delete(
 	return response, nil
 }
 
-// applyConfiguration has what every generated ApplyConfiguration has.
+// applyConfiguration has the methods of all generated ApplyConfigurations.
 type applyConfiguration interface {
 	GetName() *string
 	GetNamespace() *string
@@ -150,7 +150,7 @@ type unstructuredApplyConfiguration interface {
 	runtime.Unstructured
 }
 
-// apply sends body to the object or subresource that obj names, and decodes the response into obj.
+// apply sends body to the object or subresource named by obj, and decodes the response into obj.
 func (a *apiClient) apply(ctx context.Context, obj, body runtime.ApplyConfiguration, subresource string, options *metav1.PatchOptions) error {
 	gvk, key, err := applyTarget(obj)
 	if err != nil {

@@ -26,12 +26,12 @@ import (
 )
 
 // controller-runtime's cache decides which informers exist: it evaluates ByObject, namespaces, selectors and defaults, and reads
-// from the informers' indexers. An informer gets these decisions as a ListerWatcher only. Its first request has them all: the
-// transport of the cache's HTTP client sends nothing but records the URL of the list, whose namespace and selectors then are
-// those of an anykind cache.
+// from the informers' indexers. An informer gets these decisions as a ListerWatcher only. Its first request contains them: the
+// transport of the cache's HTTP client records the URL of the list instead of sending it. The namespace and the selectors in the
+// URL configure an anykind cache.
 
-// NewCache returns a cache, for manager.Options.NewCache; it is a cache.NewCacheFunc. The config and Options.HTTPClient are not
-// used, and Mapper is anykind's by default. With Options.NewInformer the cache is controller-runtime's own and uses both.
+// NewCache returns a cache, for manager.Options.NewCache; it is a cache.NewCacheFunc. config and Options.HTTPClient are not used,
+// and Mapper is anykind's by default. With Options.NewInformer, the cache is controller-runtime's own and uses both.
 func (c *Constructors) NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	if options.Mapper == nil {
 		options.Mapper = c.mapper()
@@ -58,7 +58,7 @@ type informerCache struct {
 	*informerFactory
 }
 
-// NeedLeaderElection reports that the cache runs before this process is the leader.
+// NeedLeaderElection returns false: the cache runs before this process is the leader.
 func (c *informerCache) NeedLeaderElection() bool { return false }
 
 // informerFactory makes the informers of a cache.
@@ -68,7 +68,7 @@ type informerFactory struct {
 	mapper       meta.RESTMapper
 
 	mu     sync.Mutex
-	byKind map[kindForm][]*informer // one for each namespace
+	byKind map[kindForm][]*informer // an informer for each namespace
 }
 
 // find returns the informers of a kind that have not been stopped.
@@ -90,7 +90,7 @@ func (f *informerFactory) add(i *informer) {
 	f.byKind[i.of] = append(f.byKind[i.of], i)
 }
 
-// new makes an informer; it is Options.NewInformer. It cannot return an error: the informer reports it while it runs.
+// new returns an informer; it is Options.NewInformer. It cannot return an error: the running informer reports the error.
 func (f *informerFactory) new(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	i, err := f.newInformer(lw, obj, resync, indexers)
 	if err != nil {
@@ -152,7 +152,7 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 	}), nil
 }
 
-// namespaceOf returns the namespace in the path of a list, "" if it has none.
+// namespaceOf returns the namespace in the path of a list, "" for all namespaces and cluster-scoped resources.
 func namespaceOf(path string, mapping *meta.RESTMapping) string {
 	rest, found := strings.CutSuffix(path, "/"+mapping.Resource.Resource)
 	i := strings.LastIndex(rest, "/namespaces/")
@@ -166,7 +166,7 @@ var errRecorded = errors.New("the request was recorded")
 
 type recordKey struct{}
 
-// recordList returns the URL of the list that a ListerWatcher requests.
+// recordList returns the URL of a ListerWatcher's list request.
 func recordList(ctx context.Context, lw toolscache.ListerWatcher) (*url.URL, error) {
 	var recorded url.URL
 	_, err := toolscache.ToListerWatcherWithContext(lw).ListWithContext(context.WithValue(ctx, recordKey{}, &recorded), metav1.ListOptions{})
@@ -176,7 +176,7 @@ func recordList(ctx context.Context, lw toolscache.ListerWatcher) (*url.URL, err
 	return &recorded, nil
 }
 
-// urlRecorder is a transport that sends nothing and records where requests of recordList go.
+// urlRecorder is a transport that sends nothing. It records the URLs of recordList's requests.
 type urlRecorder struct{}
 
 func (urlRecorder) RoundTrip(request *http.Request) (*http.Response, error) {

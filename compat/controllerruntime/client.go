@@ -14,15 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// cachingClient is a client.Client that reads kinds from a cache, if it has one, and everything else from the server.
+// cachingClient is a client.Client. With a cache, it reads objects from the cache, except for uncached kinds and, by default,
+// unstructured objects.
 type cachingClient struct {
 	api               *apiClient
-	cache             client.Reader // nil for none
+	cache             client.Reader // nil: no cache
 	cacheUnstructured bool
 	uncached          map[schema.GroupVersionKind]bool
 }
 
-// newClient returns a client and the same with the wrappers that options require.
+// newClient returns a client, and this client wrapped as options require.
 func (c *Constructors) newClient(config *rest.Config, options client.Options) (*cachingClient, client.Client, error) {
 	if options.Scheme == nil {
 		options.Scheme = scheme.Scheme
@@ -201,8 +202,8 @@ func formOf(obj any) form {
 	}
 }
 
-// restoreKind returns a function that gives an object the kind that it has now, if it has one: a typed object loses it when a
-// response is decoded into it.
+// restoreKind returns a function that restores the object's present kind, unless the kind is empty. Decoding a response into a
+// typed object clears the kind.
 func restoreKind(obj runtime.Object) func() {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	return func() {

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// encode returns the JSON of an object with its kind, which a typed object need not have.
+// encode returns the JSON of an object with its kind. The kind of a typed object comes from the scheme.
 func (a *apiClient) encode(obj runtime.Object) ([]byte, error) {
 	switch obj := obj.(type) {
 	case *unstructured.Object:
@@ -35,8 +35,8 @@ func (a *apiClient) encode(obj runtime.Object) ([]byte, error) {
 	return runtime.Encode(a.codecs.WithoutConversion().EncoderForVersion(serializer, gvk.GroupVersion()), obj)
 }
 
-// decode decodes a response into an object as controller-runtime does: a typed object loses its kind, an unstructured one and
-// metadata keep theirs. A Status instead of the object leaves it as it is, and is an error if it is a failure.
+// decode decodes a response into an object like controller-runtime: a typed object loses its kind, unstructured objects and
+// metadata keep their kind. A Status in the response leaves the object unchanged, and is an error if it reports a failure.
 func (a *apiClient) decode(body []byte, into runtime.Object, limits unstructured.Limits) error {
 	switch obj := into.(type) {
 	case runtime.Unstructured:
@@ -55,7 +55,7 @@ func (a *apiClient) decode(body []byte, into runtime.Object, limits unstructured
 	}
 }
 
-// unmarshal is json.Unmarshal with a limit of memory.
+// unmarshal is json.Unmarshal with a memory limit.
 func unmarshal(body []byte, into any, limits unstructured.Limits) error {
 	if err := limits.CheckTyped(body, into); err != nil {
 		return err
@@ -92,7 +92,7 @@ func statusError(status *metav1.Status) error {
 	return apierrors.FromObject(status)
 }
 
-// decodeTyped decodes into a new object, which replaces what into has, so that no field stays that the response lacks.
+// decodeTyped decodes into a new object and then replaces into. Fields that the response lacks are cleared.
 func (a *apiClient) decodeTyped(body []byte, into runtime.Object, limits unstructured.Limits) error {
 	for _, t := range []runtime.Object{into, &metav1.Status{}} {
 		if err := limits.CheckTyped(body, t); err != nil {
@@ -100,7 +100,7 @@ func (a *apiClient) decodeTyped(body []byte, into runtime.Object, limits unstruc
 		}
 	}
 	target := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
-	// The codecs' own deserializer accepts YAML, too, whose memory is unknown.
+	// The codecs' own deserializer accepts YAML, too. Its memory use is not bounded.
 	serializer := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, a.scheme, a.scheme, jsonserializer.SerializerOptions{})
 	decoder := a.codecs.WithoutConversion().DecoderToVersion(serializer, nil)
 	out, _, err := decoder.Decode(body, nil, target)
@@ -115,7 +115,7 @@ func (a *apiClient) decodeTyped(body []byte, into runtime.Object, limits unstruc
 	return nil
 }
 
-// decodeUnstructuredList reads a list item by item.
+// decodeUnstructuredList decodes a list item by item.
 func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredList, limits unstructured.Limits) error {
 	decoder := limits.NewPageDecoder(body)
 	items := []unstructured.Object{}
@@ -143,7 +143,7 @@ func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredLis
 	return nil
 }
 
-// decodeListObject decodes a list as one object that has the items as a field, such as an *unstructured.Unstructured.
+// decodeListObject decodes a list into a single object with an items field, such as an *unstructured.Unstructured.
 func decodeListObject(body io.Reader, into runtime.Unstructured, limits unstructured.Limits) error {
 	var data bytes.Buffer
 	if err := limits.ReadInto(&data, body); err != nil {
@@ -157,7 +157,7 @@ func decodeListObject(body io.Reader, into runtime.Unstructured, limits unstruct
 	return nil
 }
 
-// decodeMetadataList decodes a list whose items get the kind of the list.
+// decodeMetadataList decodes a list of metadata. Its items get the kind item.
 func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, item schema.GroupVersionKind, limits unstructured.Limits) error {
 	gvk := into.GroupVersionKind()
 	list := metav1.PartialObjectMetadataList{}
@@ -176,7 +176,7 @@ func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, 
 	return nil
 }
 
-// decodeTypedList decodes into a new list, which replaces what into has.
+// decodeTypedList decodes into a new list and then replaces into.
 func (a *apiClient) decodeTypedList(body io.Reader, into runtime.Object, limits unstructured.Limits) error {
 	var data bytes.Buffer
 	if err := limits.ReadInto(&data, body); err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// FromConfig returns constructors over a connection with the server and the credential of a config, for programs that have no
-// client of anykind. Discovery begins with the first lookup. Requests with config itself do not go over the connection:
-// manager.Configure and [Constructors.Config] have the config that takes its place.
+// FromConfig returns constructors over a connection with the server and the credential of a config, for programs without a
+// dynamic.Client. Discovery begins with the first lookup. Requests with config itself do not use the connection:
+// manager.Configure and [Constructors.Config] return a config that does.
 func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error) {
 	if config == nil {
 		return nil, errors.New("must provide non-nil rest.Config")
@@ -30,12 +30,12 @@ func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error)
 	return from, nil
 }
 
-// fromConfig is [FromConfig] for functions of controller-runtime that have no ctx.
+// fromConfig is [FromConfig] for controller-runtime's functions without a ctx.
 func fromConfig(config *rest.Config) (*Constructors, error) {
 	return FromConfig(context.Background(), config) //nolint:forbidigo // See above.
 }
 
-// NewClient is a client.NewClientFunc over a connection of its own; see [FromConfig] and [Constructors.NewClient].
+// NewClient is a client.NewClientFunc over a new connection; see [FromConfig] and [Constructors.NewClient].
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	from, err := fromConfig(config)
 	if err != nil {
@@ -44,7 +44,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	return from.NewClient(config, options)
 }
 
-// NewClientWithWatch is as client.NewWithWatch, over a connection of its own.
+// NewClientWithWatch is like client.NewWithWatch, over a new connection.
 func NewClientWithWatch(config *rest.Config, options client.Options) (client.WithWatch, error) {
 	from, err := fromConfig(config)
 	if err != nil {
@@ -53,7 +53,7 @@ func NewClientWithWatch(config *rest.Config, options client.Options) (client.Wit
 	return from.NewClientWithWatch(config, options)
 }
 
-// NewCache is a cache.NewCacheFunc over a connection of its own; see [FromConfig] and [Constructors.NewCache].
+// NewCache is a cache.NewCacheFunc over a new connection; see [FromConfig] and [Constructors.NewCache].
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	from, err := fromConfig(config)
 	if err != nil {
@@ -62,7 +62,7 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return from.NewCache(config, options)
 }
 
-// MapperProvider is a manager.Options.MapperProvider over a connection of its own; the HTTP client is not used.
+// MapperProvider is a manager.Options.MapperProvider over a new connection; the HTTP client is not used.
 func MapperProvider(config *rest.Config, _ *http.Client) (meta.RESTMapper, error) {
 	from, err := fromConfig(config)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// Read-your-writes consistency: a read from the cache waits until the writes that began before it have ended and until the
-// cache has them. A write is known by its kind, form, namespace and name; cache.Cache compares resourceVersions and UIDs.
-// Memory: the writes in flight, and what [cache.Cache.TrackWrites] bounds.
+// Read-your-writes consistency: a read from the cache first waits until earlier writes have ended and the cache has their
+// results. A write is identified by kind, form, namespace and name; cache.Cache compares resourceVersions and UIDs. Memory: the
+// writes in flight, and the memory of [cache.Cache.TrackWrites].
 
 // kindForm identifies the informers of a kind in one form.
 type kindForm struct {
@@ -34,7 +34,7 @@ type consistentClient struct {
 	inFlight  *inFlightWrites
 }
 
-// waitForWrites waits for the writes to one object or, without keys, to all of the kind.
+// waitForWrites waits for the writes to an object or, without keys, for all writes to the kind.
 func (c *consistentClient) waitForWrites(ctx context.Context, obj runtime.Object, list bool, keys ...client.ObjectKey) error {
 	gvk, err := apiutil.GVKForObject(obj, c.api.scheme)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *consistentClient) List(ctx context.Context, list client.ObjectList, opt
 	return c.cachingClient.List(ctx, list, opts...)
 }
 
-// record makes a write to an object and records it, unless disabled is set.
+// record runs write and records its result in the informers. It only runs write if disabled is set or obj is not cached.
 func (c *consistentClient) record(ctx context.Context, obj client.Object, disabled bool, write func() (*dynamic.Write, error)) error {
 	cached, err := c.isCached(obj)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *consistentClient) record(ctx context.Context, obj client.Object, disabl
 		return err
 	}
 	of := kindForm{gvk, formOf(obj)}
-	if _, err := c.informers.GetInformer(ctx, obj); err != nil { // before the write, which the informer must see
+	if _, err := c.informers.GetInformer(ctx, obj); err != nil { // before the write, so that the informer receives it
 		return err
 	}
 	defer c.inFlight.begin(of, client.ObjectKeyFromObject(obj))()
@@ -124,14 +124,14 @@ func (c *consistentClient) recordObject(ctx context.Context, obj client.Object, 
 	})
 }
 
-// writeOf returns the write whose response was decoded into an object, nil if it names no version. An update that removes the last finalizer deletes the
-// object, and returns the resourceVersion of the state before.
+// writeOf returns the write of a response that was decoded into obj, nil if obj has no resourceVersion. An update that removes
+// the last finalizer deletes the object. The response then has the resourceVersion before the deletion.
 func writeOf(obj client.Object) *dynamic.Write {
 	if obj.GetResourceVersion() == "" {
 		return nil
 	}
 	w := &dynamic.Write{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
-	gracePeriod := obj.GetDeletionGracePeriodSeconds() // the deletion has set it, but for objects that are kept for another reason
+	gracePeriod := obj.GetDeletionGracePeriodSeconds() // set by a deletion; it is positive while the object remains for its grace period
 	if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && gracePeriod != nil && *gracePeriod == 0 {
 		w.ResourceVersion = ""
 	}
@@ -170,7 +170,7 @@ func (c *consistentClient) Apply(ctx context.Context, obj runtime.ApplyConfigura
 	})
 }
 
-// recordApply records a write whose response is decoded into an ApplyConfiguration.
+// recordApply records a write. Its response is decoded into an ApplyConfiguration.
 func (c *consistentClient) recordApply(ctx context.Context, obj runtime.ApplyConfiguration, disabled bool, write func() error) error {
 	if u, ok := obj.(unstructuredApplyConfiguration); ok {
 		return c.recordObject(ctx, u, disabled, write)
@@ -218,7 +218,7 @@ func (c *consistentClient) Delete(ctx context.Context, obj client.Object, opts .
 	})
 }
 
-// cachedUID returns the UID that the cache has for the object of obj's name, "" for none.
+// cachedUID returns the UID of the cached object with obj's name, "" if there is none.
 func (c *consistentClient) cachedUID(obj client.Object) (uid types.UID) {
 	gvk, err := c.GroupVersionKindFor(obj)
 	if err != nil {
@@ -230,7 +230,7 @@ func (c *consistentClient) cachedUID(obj client.Object) (uid types.UID) {
 	return uid
 }
 
-// write returns the write that a response to the deletion of obj reports. uid is that of the object before the request.
+// write returns the write reported by the response to the deletion of obj. uid is the object's UID before the request.
 func (r *deleteResponse) write(obj client.Object, uid types.UID) *dynamic.Write {
 	w := &dynamic.Write{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if r.Kind == "Status" || r.ResourceVersion == "" {
@@ -242,7 +242,7 @@ func (r *deleteResponse) write(obj client.Object, uid types.UID) *dynamic.Write 
 	return w
 }
 
-// DeleteAllOf returns an error, as the response does not say what was deleted.
+// DeleteAllOf returns an error, as the response does not name the deleted objects.
 func (c *consistentClient) DeleteAllOf(context.Context, client.Object, ...client.DeleteAllOfOption) error {
 	return errors.New("DeleteAllOf is not possible with read-your-writes consistency: list and delete")
 }

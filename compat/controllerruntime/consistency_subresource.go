@@ -15,7 +15,7 @@ func (c *consistentClient) SubResource(name string) client.SubResourceClient {
 	return &consistentSubresourceClient{SubResourceClient: c.cachingClient.SubResource(name), writes: c}
 }
 
-// consistentSubresourceClient records updates, patches and applies; what is created in a subresource is no object of a cache.
+// consistentSubresourceClient records updates, patches and applies. A create is not recorded: its object is not cached.
 type consistentSubresourceClient struct {
 	client.SubResourceClient
 	writes *consistentClient

@@ -14,30 +14,30 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Constructors are the constructors of a manager's parts over one client of anykind. Their methods have the signatures of
-// controller-runtime's options; a *rest.Config and an *http.Client that they get are not used, except as documented. They are
-// safe for concurrent use.
+// Constructors are the constructors of a manager's parts over a dynamic.Client. Their methods have the signatures of
+// controller-runtime's options. Except as documented, a *rest.Config or *http.Client argument is not used. Constructors are safe
+// for concurrent use.
 type Constructors struct {
-	// Intern lets unstructured objects of caches without a transform share equal maps and slices, with each other and with their
-	// previous versions. It saves memory and time. Handlers, predicates and reads without a copy get these objects: a write to
-	// one of them changes others, too. Under go test such a cache compares a sample of its objects and panics after a write.
-	// Intern is set before NewCache is called.
+	// Intern shares equal maps and slices between unstructured objects and between versions of one object, in caches without a
+	// transform. It saves memory and time. Handlers, predicates and reads without a copy get these objects: a write to an object
+	// also changes objects with the same parts. Under go test such a cache compares a sample of its objects and panics after a
+	// write. Set Intern before NewCache is called.
 	Intern bool
 
-	ctx    context.Context // of lookups without one
+	ctx    context.Context // for lookups without a context
 	client *dynamic.Client
 	config *rest.Config
 }
 
-// New returns constructors over a client, which must not be closed while what they make is in use. ctx is that of calls for
-// which controller-runtime's interfaces have none, such as meta.RESTMapper's.
+// New returns constructors over a client. The client must stay open while a manager, client or cache of the constructors is in
+// use. Methods without a context, such as meta.RESTMapper's, use ctx.
 func New(ctx context.Context, client *dynamic.Client) *Constructors {
 	return &Constructors{ctx: ctx, client: client, config: restconfig.FromConn(connOf(client))}
 }
 
-// Config returns a config of the caller's own, whose requests take the same connection: for typed clientsets and, by
-// manager.Configure, for the parts of a manager that the other methods do not make. It has no credential to read: see
-// restconfig.FromConn and, after [FromConfig], restconfig.WithConn.
+// Config returns a new copy of a config for requests over the same connection: for typed clientsets and, by manager.Configure,
+// for the remaining parts of a manager. It has no credential to read: see restconfig.FromConn and, after [FromConfig],
+// restconfig.WithConn.
 func (c *Constructors) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // connOf returns the connection of a client.
@@ -52,10 +52,10 @@ func (c *Constructors) MapperProvider(*rest.Config, *http.Client) (meta.RESTMapp
 
 func (c *Constructors) mapper() meta.RESTMapper { return c.client.Mapper().RESTMapper(c.ctx) }
 
-// NewClient returns a client, for manager.Options.NewClient; it is a client.NewClientFunc. Of the config only the warning
-// handlers are used; nil is allowed. All options but HTTPClient have the meaning that they have for client.New, and Mapper is
-// anykind's by default. Read-your-writes consistency takes a cache of [Constructors.NewCache]; with another one, which NewClient
-// cannot wait for, it is an error.
+// NewClient returns a client, for manager.Options.NewClient; it is a client.NewClientFunc. Of config only the warning handlers
+// are used; nil is allowed. All options but HTTPClient have the same meaning as for client.New, and Mapper is anykind's by
+// default. Read-your-writes consistency requires a cache of [Constructors.NewCache]; NewClient returns an error for any other
+// cache.
 func (c *Constructors) NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	_, wrapped, err := c.newClient(config, options)
 	return wrapped, err

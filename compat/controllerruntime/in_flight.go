@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// inFlightWrites are writes whose response has not come yet.
+// inFlightWrites are writes without a response yet.
 type inFlightWrites struct {
 	mu     sync.Mutex
 	writes map[kindForm]map[chan struct{}]client.ObjectKey
@@ -33,7 +33,7 @@ func (w *inFlightWrites) begin(of kindForm, key client.ObjectKey) (end func()) {
 	}
 }
 
-// wait waits until the writes that have begun have ended: those to the keys or, without keys, all of the kind.
+// wait waits until the current writes have ended: the writes to the keys or, without keys, all writes to the kind.
 func (w *inFlightWrites) wait(ctx context.Context, of kindForm, keys ...client.ObjectKey) error {
 	var begun []chan struct{}
 	w.mu.Lock()

@@ -10,14 +10,14 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// informer is a client-go SharedIndexInformer of a kind in a form, in one namespace or in all.
+// informer is a client-go SharedIndexInformer of a kind in a form, in a single namespace or in all.
 type informer struct {
 	*sharedinformer.Informer[cached, *cached]
 	of        kindForm
 	namespace string // "" for all
 }
 
-// newInformer returns an informer. config has its options, without names and functions.
+// newInformer returns an informer. It sets Name, Source, Export and Import of config.
 func newInformer(of kindForm, namespace string, src *source, config *sharedinformer.Config[cached]) *informer {
 	config.Name = of.gvk.String()
 	config.Source = src
@@ -31,7 +31,7 @@ func newInformer(of kindForm, namespace string, src *source, config *sharedinfor
 	return &informer{shared, of, namespace}
 }
 
-// uid returns the UID of a cached object, "" for none.
+// uid returns the UID of a cached object, "" if there is none.
 func (i *informer) uid(key client.ObjectKey) types.UID {
 	if c := i.Cache(); c != nil {
 		if obj, found := c.Get(key.Namespace, key.Name); found {
@@ -41,14 +41,14 @@ func (i *informer) uid(key client.ObjectKey) types.UID {
 	return ""
 }
 
-// recordWrite records a write that a read must find, if it is one of this informer's namespace.
+// recordWrite records a write that a read must find. Writes to other namespaces are ignored.
 func (i *informer) recordWrite(w dynamic.Write) {
 	if c := i.Cache(); c != nil && (i.namespace == "" || i.namespace == w.Namespace) {
 		c.RecordWrite(w)
 	}
 }
 
-// waitForWrites waits until the cache has what was recorded: the writes to the keys or, without keys, all.
+// waitForWrites waits until the cache has the recorded writes: to the keys or, without keys, to all objects.
 func (i *informer) waitForWrites(ctx context.Context, keys ...client.ObjectKey) error {
 	c := i.Cache()
 	if c == nil {

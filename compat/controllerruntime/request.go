@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// target is the part of a path that a call chooses.
+// target is the namespace, name and subresource in a request's path.
 type target struct {
 	namespace, name, subresource string
 	collection                   bool // no name
@@ -29,12 +29,12 @@ func targetOf(obj client.Object, subresource string) target {
 	return target{namespace: obj.GetNamespace(), name: obj.GetName(), subresource: subresource}
 }
 
-// request is a call of the API on a resource.
+// request is an API request for a resource.
 type request struct {
 	method  string
 	mapping *meta.RESTMapping
 	target
-	options     any // of metav1, for the query; nil for none
+	options     any // of metav1, for the query; nil: no query
 	accept      string
 	contentType string
 	body        []byte
@@ -46,7 +46,7 @@ const (
 	metadataListMedia = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// acceptOf returns the media type of an object of this form.
+// acceptOf returns the media type for responses in obj's form.
 func acceptOf(obj any) string {
 	if formOf(obj) == metadataForm {
 		return metadataMedia
@@ -54,7 +54,7 @@ func acceptOf(obj any) string {
 	return jsonMedia
 }
 
-// path returns the path of the request. The namespace of a cluster-scoped resource is ignored, as controller-runtime does.
+// path returns the path of the request. As in controller-runtime, the namespace of a cluster-scoped resource is ignored.
 func (r *request) path() (string, error) {
 	gvr := r.mapping.Resource
 	p := "/api/" + gvr.Version
@@ -65,7 +65,7 @@ func (r *request) path() (string, error) {
 	switch {
 	case namespaced && r.namespace == "" && r.method == http.MethodPost:
 		return "", errors.New("an empty namespace may not be set during creation")
-	case namespaced && r.namespace == "" && !r.collection && r.name != "" && r.method != http.MethodPatch: // which the server rejects
+	case namespaced && r.namespace == "" && !r.collection && r.name != "" && r.method != http.MethodPatch: // the server rejects these requests, too
 		return "", errors.New("an empty namespace may not be set when a resource name is provided")
 	case namespaced && r.namespace != "":
 		if messages := content.IsPathSegmentName(r.namespace); len(messages) > 0 {
@@ -90,7 +90,7 @@ func (r *request) path() (string, error) {
 	return p, nil
 }
 
-// send sends a request and returns its response, whose body the caller closes.
+// send sends a request and returns the response. The caller closes its body.
 func (a *apiClient) send(ctx context.Context, r *request) (*http.Response, error) {
 	p, err := r.path()
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *apiClient) send(ctx context.Context, r *request) (*http.Response, error
 	return a.conn.Do(ctx, &transport.Request{Method: r.method, Path: p, Query: query, Header: header, Body: r.body})
 }
 
-// do sends a request and returns the body of its response.
+// do sends a request and returns the body of the response.
 func (a *apiClient) do(ctx context.Context, r *request) ([]byte, error) {
 	response, err := a.send(ctx, r)
 	if err != nil {
@@ -125,26 +125,26 @@ func (a *apiClient) do(ctx context.Context, r *request) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// maxDiscarded is the length of a response without use up to which its connection is kept.
+// maxDiscarded limits the bytes read of an unused response. After the whole response its connection can be reused.
 const maxDiscarded = 1 << 20
 
-// discard sends a request whose response is not used.
+// discard sends a request and discards the response.
 func (a *apiClient) discard(ctx context.Context, r *request) error {
 	response, err := a.send(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if _, err := io.CopyN(io.Discard, response.Body, maxDiscarded); err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke
+	if _, err := io.CopyN(io.Discard, response.Body, maxDiscarded); err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is a broken connection
 		return fmt.Errorf("%s %s: read the response: %w", r.method, r.mapping.Resource.GroupResource(), err)
 	}
 	return nil
 }
 
-// limits returns the connection's limits of memory.
+// limits returns the connection's memory limits.
 func (a *apiClient) limits() unstructured.Limits { return unstructured.Limits(a.conn.MemoryLimits()) }
 
-// exchange sends an object, if there is one, and decodes the response into another.
+// exchange sends a request and decodes the response into an object.
 func (a *apiClient) exchange(ctx context.Context, r *request, into runtime.Object) error {
 	body, err := a.do(ctx, r)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 // cached is an object of an informer in one of the three forms.
 type cached struct{ client.Object }
 
-// MarshalJSON implements json.Marshaler, for the paths of fields in a cache.MutationError.
+// MarshalJSON implements json.Marshaler. cache.MutationError finds the paths of changed fields in the JSON.
 func (c *cached) MarshalJSON() ([]byte, error) { return json.Marshal(c.Object) }
 
-// source is the origin of an informer's objects: a resource, whose objects it converts to the informer's form.
+// source is the cache.Source of an informer: it converts the objects of a resource to the informer's form.
 type source struct {
 	resource *dynamic.Resource
-	// failure is why there is no resource, nil if there is one.
+	// failure is the error that replaces a missing resource, or nil.
 	failure error
 	// decode converts an object; nil for unstructured objects.
 	decode func(*unstructured.Lazy) (client.Object, error)
-	// report is called with every error that leaves an object out.
+	// report is called with the error of each object that is left out.
 	report func(error)
 }
 
@@ -50,7 +50,7 @@ func (s *source) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.S
 	}
 }
 
-// convert converts the objects of changes. One that cannot be converted is reported and left out.
+// convert converts the objects of changes. Objects with a decoding error are reported and left out.
 func convert[T any](changes iter.Seq2[dynamic.Change[T], error], decode func(*T) (client.Object, error), report func(error)) iter.Seq2[dynamic.Change[cached], error] {
 	return func(yield func(dynamic.Change[cached], error) bool) {
 		for change, err := range changes {
@@ -70,7 +70,7 @@ func convert[T any](changes iter.Seq2[dynamic.Change[T], error], decode func(*T)
 	}
 }
 
-// metadataDecoder returns a function that decodes metadata of objects of a kind.
+// metadataDecoder returns a function that decodes the metadata of a kind's objects.
 func metadataDecoder(gvk schema.GroupVersionKind, limits unstructured.Limits) func(*unstructured.Lazy) (client.Object, error) {
 	return func(lazy *unstructured.Lazy) (client.Object, error) {
 		obj := &metav1.PartialObjectMetadata{}
@@ -82,7 +82,7 @@ func metadataDecoder(gvk schema.GroupVersionKind, limits unstructured.Limits) fu
 	}
 }
 
-// typedDecoder returns a function that decodes objects of a Go type, which has no kind then, as in controller-runtime's caches.
+// typedDecoder returns a function that decodes typed objects. It clears their kind, like controller-runtime's caches.
 func typedDecoder(newObject func() (client.Object, error), limits unstructured.Limits) func(*unstructured.Lazy) (client.Object, error) {
 	return func(lazy *unstructured.Lazy) (client.Object, error) {
 		obj, err := newObject()

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// miscellaneousWarning is the only code that API servers use.
+// miscellaneousWarning is the code in an API server's warning headers.
 const miscellaneousWarning = 299
 
 // warningForwarder passes the server's warnings to a config's handlers.
@@ -18,7 +18,7 @@ type warningForwarder struct {
 	fallback rest.WarningHandler // used if handler is nil
 }
 
-// warningHandler returns the handlers of a config or, if it has none, controller-runtime's, which logs.
+// warningHandler returns the handlers of a config, by default controller-runtime's logging handler.
 func warningHandler(config *rest.Config) *warningForwarder {
 	if config != nil && (config.WarningHandlerWithContext != nil || config.WarningHandler != nil) {
 		return &warningForwarder{config.WarningHandlerWithContext, config.WarningHandler}
@@ -26,7 +26,7 @@ func warningHandler(config *rest.Config) *warningForwarder {
 	return &warningForwarder{handler: log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: false})}
 }
 
-// collect returns a ctx for a call and a function that passes on the call's warnings.
+// collect returns a context for a call and a function that forwards the call's warnings.
 func (w *warningForwarder) collect(ctx context.Context) (context.Context, func()) {
 	collecting, warnings := transport.CollectWarnings(ctx)
 	return collecting, func() {

@@ -22,8 +22,8 @@ type watchingClient struct {
 	api *apiClient
 }
 
-// Watch watches the objects of a list's kind, in the list's form, until ctx ends, Stop is called or the server closes the
-// stream.
+// Watch watches the objects of a list's kind, in the list's form. The watch ends with ctx, after Stop, or when the server closes
+// the stream.
 func (w *watchingClient) Watch(ctx context.Context, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
 	raw := options.AsListOptions()
@@ -52,7 +52,7 @@ func (a *apiClient) watch(ctx context.Context, list client.ObjectList, namespace
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), decoder, apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")), nil
 }
 
-// watchDecoder decodes events into objects of a list's form; it is a watch.Decoder.
+// watchDecoder decodes events to objects in a list's form; it is a watch.Decoder.
 type watchDecoder struct {
 	api      *apiClient
 	list     client.ObjectList

@@ -12,17 +12,17 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// handler is an event handler of an informer and its registration. A goroutine of its own calls it with the changes of the
-// cache, at its own pace.
+// handler is an event handler of an informer and its registration. It has its own goroutine, so a slow handler does not delay the
+// cache or other handlers.
 type handler[T any] struct {
 	callbacks toolscache.ResourceEventHandler
 	export    func(*T) any
 	rounds    resyncRounds
-	// taken is closed when the handler's goroutine has the initial objects. syncState is set when the handler has been called for
-	// them.
+	// taken is closed when the goroutine has received the initial objects. syncState is set when the callbacks have been called
+	// with them.
 	taken chan struct{}
 	*syncState
-	ctx    context.Context //nolint:containedctx // of the handler's goroutine; nil before the start
+	ctx    context.Context //nolint:containedctx // of the goroutine; nil before the start
 	remove context.CancelFunc
 }
 
@@ -38,8 +38,8 @@ func (i *Informer[T, P]) AddEventHandlerWithResyncPeriod(
 	return i.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions implements toolscache.SharedInformer. Once the informer has started, a resync period cannot be
-// shorter than the shortest before, as in client-go.
+// AddEventHandlerWithOptions implements toolscache.SharedInformer. As in client-go, a handler added after the start gets at least
+// the shortest resync period so far.
 func (i *Informer[T, P]) AddEventHandlerWithOptions(
 	h toolscache.ResourceEventHandler, options toolscache.HandlerOptions,
 ) (toolscache.ResourceEventHandlerRegistration, error) {
@@ -70,7 +70,7 @@ func (i *Informer[T, P]) AddEventHandlerWithOptions(
 	return added, nil
 }
 
-// RemoveEventHandler implements toolscache.SharedInformer. A call of the handler that has begun may still be running.
+// RemoveEventHandler implements toolscache.SharedInformer. A callback may still be running when it returns.
 func (i *Informer[T, P]) RemoveEventHandler(registration toolscache.ResourceEventHandlerRegistration) error {
 	h, ok := registration.(*handler[T])
 	if !ok {
@@ -85,7 +85,7 @@ func (i *Informer[T, P]) RemoveEventHandler(registration toolscache.ResourceEven
 	return nil
 }
 
-// startHandler is called under the lock, after the start.
+// startHandler starts the goroutine of a handler. The informer must have started; the caller holds mu.
 func (i *Informer[T, P]) startHandler(h *handler[T]) {
 	h.ctx, h.remove = context.WithCancel(i.ctx)
 	h.rounds.tick = i.resync
@@ -97,8 +97,8 @@ func (i *Informer[T, P]) startHandler(h *handler[T]) {
 	})
 }
 
-// follow calls a handler for the changes of a cache. It takes all initial objects before it calls the handler for the first of
-// them: once the informer has synced, the handler gets each of them, and later changes after it.
+// follow calls a handler for the changes of a cache. It receives all initial objects before the first callback. So once the
+// informer has synced, the handler gets every initial object, and later changes after it.
 func follow[T any, P cache.Object[T]](h *handler[T], c *cache.Cache[T]) {
 	var initial []cache.Change[T]
 	isInitial := true
@@ -120,7 +120,7 @@ func follow[T any, P cache.Object[T]](h *handler[T], c *cache.Cache[T]) {
 	}
 }
 
-// waitTaken waits until the goroutines of the present handlers have the initial objects, are removed, or the informer ends.
+// waitTaken waits until each present handler has received the initial objects or has been removed, or the informer ends.
 func (i *Informer[T, P]) waitTaken() {
 	i.mu.Lock()
 	handlers := i.handlers.UnsortedList()
@@ -155,13 +155,13 @@ func handle[T any, P cache.Object[T]](h *handler[T], change cache.Change[T]) {
 	}
 }
 
-// resyncRounds chooses those resyncs of a cache that a handler gets, whose period may be longer.
+// resyncRounds selects the resyncs of a cache for a handler with a longer resync period.
 type resyncRounds struct {
 	period, tick time.Duration // of the handler and the cache
-	next, end    time.Time     // of the round that begins next, and of the current one
+	next, end    time.Time     // of the next round (begin) and of the current round (end)
 }
 
-// includes reports whether a resync at this time is delivered.
+// includes reports whether a resync at now is delivered.
 func (r *resyncRounds) includes(now time.Time) bool {
 	switch {
 	case r.period <= 0:

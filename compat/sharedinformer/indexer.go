@@ -12,10 +12,10 @@ import (
 	"github.com/anykind/anykind/cache"
 )
 
-// errReadOnly reports a write to the store of an informer.
+// errReadOnly is the error of writes to the store of an informer.
 var errReadOnly = errors.New("the store of an informer is read-only: only the server's changes are stored")
 
-// indexer is the toolscache.Indexer of an informer; it is empty until the informer is run.
+// indexer is the toolscache.Indexer of an informer. It is empty until the informer runs.
 type indexer[T any, P cache.Object[T]] struct{ *Informer[T, P] }
 
 // Add implements toolscache.Store and returns an error.
@@ -82,7 +82,7 @@ func (x indexer[T, P]) GetByKey(key string) (item any, exists bool, err error) {
 	namespace, name, err := toolscache.SplitMetaNamespaceKey(key)
 	c := x.Cache()
 	if err != nil || c == nil {
-		return nil, false, nil //nolint:nilerr // As in client-go, there is no object with a key that is none.
+		return nil, false, nil //nolint:nilerr // As in client-go, an invalid key finds no object.
 	}
 	obj, found := c.Get(namespace, name)
 	if !found {
@@ -98,7 +98,7 @@ func (x indexer[T, P]) GetIndexers() toolscache.Indexers {
 	return x.indexers
 }
 
-// lookUp returns an index function, and whether the index is computed when it is read.
+// lookUp returns an index function. computed: the cache lacks the index, so each read computes it.
 func (x indexer[T, P]) lookUp(name string) (valuesOf toolscache.IndexFunc, computed bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,7 +109,7 @@ func (x indexer[T, P]) lookUp(name string) (valuesOf toolscache.IndexFunc, compu
 	return valuesOf, x.computed.Has(name), nil
 }
 
-// byIndex returns the objects that an index has under a value.
+// byIndex returns the objects of an index with a value.
 func (x indexer[T, P]) byIndex(name, value string) ([]*T, error) {
 	valuesOf, computed, err := x.lookUp(name)
 	c := x.Cache()

@@ -1,5 +1,5 @@
-// Package sharedinformer has client-go's SharedIndexInformer over package cache, for clientgo and controllerruntime: the objects
-// of an informer are those of a cache, or what each of them contains.
+// Package sharedinformer implements client-go's SharedIndexInformer over package cache, for clientgo and controllerruntime.
+// Export converts the objects of a cache to the objects of an informer.
 package sharedinformer
 
 import (
@@ -22,45 +22,45 @@ import (
 
 // Config configures an [Informer].
 type Config[T any] struct {
-	// Name is that of the informer's objects in errors and logs.
+	// Name is the name of the objects in errors and logs.
 	Name   string
 	Source cache.Source[T]
 	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
 	LabelSelector, FieldSelector string
-	// ResyncPeriod is that of handlers without one of their own; 0 means never.
+	// ResyncPeriod is the default resync period of handlers; 0 means never.
 	ResyncPeriod time.Duration
 	Indexers     toolscache.Indexers
-	// Intern lets unstructured objects share equal maps and slices, see package cache. It saves memory and time, but a write to
-	// one object changes other objects, too. By default objects share nothing, as in client-go. Under go test an informer that
-	// interns compares a sample of its objects.
+	// Intern shares equal maps and slices between unstructured objects, see package cache. It saves memory and time, but a write
+	// to an object also changes objects with the same parts. By default objects share nothing, as in client-go. Under go test an
+	// interning informer compares a sample of its objects.
 	Intern bool
-	// Export returns the object of an informer for one of its cache, and Import the reverse: ok is false for an object of
+	// Export converts an object of the cache to an object of the informer. Import is the inverse; ok is false for an object of
 	// another type.
 	Export func(*T) any
 	Import func(any) (obj *T, ok bool)
 }
 
-// Informer is a client-go SharedIndexInformer over a cache. The cache is made when the informer is run, since transforms,
-// indexes and handlers may be added until then.
+// Informer is a client-go SharedIndexInformer over a cache. Run creates the cache, because transforms, indexes and handlers may
+// be added until then.
 //
-// KUBE_CACHE_MUTATION_DETECTOR=true makes the cache compare its objects, as cache.Options.DetectMutations does. RunWithContext
+// KUBE_CACHE_MUTATION_DETECTOR=true makes the cache compare its objects, like cache.Options.DetectMutations. RunWithContext
 // panics with the *cache.MutationError, as client-go's detector panics.
 type Informer[T any, P cache.Object[T]] struct {
 	*syncState
 	config    Config[T]
 	source    *source[T, P]
-	reflector *toolscache.Reflector // for watch error handlers, which expect one
+	reflector *toolscache.Reflector // an argument of watch error handlers
 	cache     atomic.Pointer[cache.Cache[T]]
 
 	mu           sync.Mutex
 	running      sync.WaitGroup  // handlers
-	ctx          context.Context //nolint:containedctx // of the run, for handlers that are added later; nil before
+	ctx          context.Context //nolint:containedctx // of the run, for handlers added later; nil before
 	stopped      bool
-	resync       time.Duration // of the cache: the shortest of the handlers
+	resync       time.Duration // of the cache: the shortest period of the handlers
 	transform    toolscache.TransformFunc
 	onWatchError toolscache.WatchErrorHandlerWithContext
-	indexers     toolscache.Indexers // never changed: readers have it without mu
-	computed     sets.Set[string]    // indexes that the cache does not have, which are computed when they are read
+	indexers     toolscache.Indexers // never changed in place: readers use it without mu
+	computed     sets.Set[string]    // indexes that the cache lacks: each read computes them
 	handlers     sets.Set[*handler[T]]
 }
 
@@ -78,7 +78,7 @@ func New[T any, P cache.Object[T]](config *Config[T]) *Informer[T, P] {
 	return i
 }
 
-// Cache returns the cache, nil before the informer is run.
+// Cache returns the cache, or nil before the informer runs.
 func (i *Informer[T, P]) Cache() *cache.Cache[T] { return i.cache.Load() }
 
 // Report calls the watch error handler. The informer must be running.
@@ -124,13 +124,13 @@ func (i *Informer[T, P]) RunWithContext(ctx context.Context) {
 	case errors.As(err, &panicked):
 		panic(panicked) //nolint:forbidigo // client-go's informer passes a panic on, too.
 	case errors.As(err, &mutation):
-		panic(mutation) //nolint:forbidigo // client-go's mutation detector does.
+		panic(mutation) //nolint:forbidigo // client-go's mutation detector panics, too.
 	case ctx.Err() == nil:
 		i.Report(err)
 	}
 }
 
-// start makes the cache and starts the handlers that wait for it. It returns nil if the informer has been started before.
+// start creates the cache and starts the added handlers. It returns nil if the informer has been started before.
 func (i *Informer[T, P]) start(ctx context.Context) *cache.Cache[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -159,7 +159,7 @@ func (i *Informer[T, P]) start(ctx context.Context) *cache.Cache[T] {
 	return c
 }
 
-// stop waits until the handlers have returned.
+// stop rejects new handlers and waits until all handlers have returned.
 func (i *Informer[T, P]) stop() {
 	i.mu.Lock()
 	i.stopped = true
@@ -167,7 +167,7 @@ func (i *Informer[T, P]) stop() {
 	i.running.Wait()
 }
 
-// applyTransform calls the transform. An object for which it fails is reported and left out.
+// applyTransform calls the transform. After an error the object is reported and left out.
 func (i *Informer[T, P]) applyTransform(obj *T) *T {
 	result, err := i.transform(i.config.Export(obj))
 	transformed, ok := i.config.Import(result)
@@ -181,12 +181,12 @@ func (i *Informer[T, P]) applyTransform(obj *T) *T {
 	return transformed
 }
 
-// indexFunc adapts an index function. An error is a panic, as in client-go.
+// indexFunc adapts an index function. As in client-go, an error of the function panics.
 func (i *Informer[T, P]) indexFunc(name string, valuesOf toolscache.IndexFunc) func(*T) []string {
 	return func(obj *T) []string {
 		values, err := valuesOf(i.config.Export(obj))
 		if err != nil {
-			//nolint:forbidigo // client-go's indexer does.
+			//nolint:forbidigo // client-go's indexer panics, too.
 			panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", toolscache.ObjectName(cache.KeyOf(P(obj))), name, err))
 		}
 		return values
@@ -219,7 +219,7 @@ func (i *Informer[T, P]) configure(change func()) error {
 	return nil
 }
 
-// AddIndexers implements toolscache.SharedIndexInformer. An index that is added after the start is computed when it is read.
+// AddIndexers implements toolscache.SharedIndexInformer. Indexes added after the start are computed at each read.
 func (i *Informer[T, P]) AddIndexers(indexers toolscache.Indexers) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -20,15 +20,15 @@ const (
 	maxSourceBackoff = 30 * time.Second
 )
 
-// source is the stream of an informer's objects. Follow ends if the server rejects its request before the first Synced; source
-// then reports the error and follows again, as client-go's reflectors do. What the streams before have delivered is in the
-// cache, so a stream is compared with that when it has synced.
+// source is the stream of an informer's objects. The server may reject a request before the first Synced, and Follow then ends.
+// Like client-go's reflectors, source reports the error and calls Follow again. The cache keeps the objects of the previous
+// calls. When the new stream has synced, cached objects that it has not delivered are deleted.
 type source[T any, P cache.Object[T]] struct {
 	cache.Source[T]
 	cached func() *cache.Cache[T]
 	// report is called with every error that interrupts the stream.
 	report func(error)
-	// resourceVersion is that up to which the stream has been read.
+	// resourceVersion is the newest resourceVersion that the stream has processed.
 	resourceVersion atomic.Pointer[string]
 }
 
@@ -65,7 +65,7 @@ func (s *source[T, P]) Follow(ctx context.Context, opts *dynamic.FollowOptions) 
 	}
 }
 
-// options returns the options of one stream, which also report what the informer reports.
+// options adds the informer's callbacks to the options of a stream.
 func (s *source[T, P]) options(opts *dynamic.FollowOptions) *dynamic.FollowOptions {
 	changed := *opts
 	changed.OnProgress = func(resourceVersion string) {
@@ -85,14 +85,14 @@ func (s *source[T, P]) options(opts *dynamic.FollowOptions) *dynamic.FollowOptio
 	return &changed
 }
 
-// stream is the state of one call of Follow.
+// stream is the state of a call of Follow.
 type stream[T any, P cache.Object[T]] struct {
 	cached *cache.Cache[T]
 	synced bool
-	keys   sets.Set[types.NamespacedName] // of the objects that it has delivered; nil for the first, which has nothing to compare with
+	keys   sets.Set[types.NamespacedName] // of the delivered objects; nil in the first stream, without previous objects
 }
 
-// differences returns the deletions to emit before a change: of the objects that only the streams before have delivered.
+// differences returns deletions to emit before change: objects that only previous streams have delivered.
 func (s *stream[T, P]) differences(change dynamic.Change[T]) (missing []dynamic.Change[T]) {
 	switch {
 	case s.synced:

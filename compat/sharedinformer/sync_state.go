@@ -7,9 +7,9 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// client-go 0.36 added the method HasSyncedChecker to its interfaces, with a result type that older versions lack. A
-// DeltaFIFO has the method in the versions whose interfaces have it. So each syncState embeds an empty DeltaFIFO, which is in
-// sync from its first Replace on.
+// client-go 0.36 added the method HasSyncedChecker to its interfaces. Older versions lack its result type. In every version,
+// DeltaFIFO has the methods that the interfaces require. So each syncState embeds an empty DeltaFIFO, which is synced after its
+// first Replace.
 
 // registration is the interface with HasSynced and, from client-go 0.36 on, HasSyncedChecker.
 type registration = toolscache.ResourceEventHandlerRegistration
@@ -22,7 +22,7 @@ type syncState struct {
 	once         sync.Once
 }
 
-// newSyncState returns a state that has not synced. client-go's logs have its name.
+// newSyncState returns an unsynced state. name is for client-go's logs.
 func newSyncState(name string) *syncState {
 	options := toolscache.DeltaFIFOOptions{}
 	if field := reflect.ValueOf(&options).Elem().FieldByName("Name"); field.IsValid() { // from client-go 0.36 on
@@ -32,10 +32,10 @@ func newSyncState(name string) *syncState {
 	return &syncState{registration: queue, queue: queue, synced: make(chan struct{})}
 }
 
-// setSynced ends the initial sync.
+// setSynced marks the state as synced.
 func (s *syncState) setSynced() {
 	s.once.Do(func() {
-		_ = s.queue.Replace(nil, "") // of an empty queue, which cannot fail
+		_ = s.queue.Replace(nil, "") // the queue is empty, so it cannot fail
 		close(s.synced)
 	})
 }

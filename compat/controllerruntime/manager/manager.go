@@ -1,5 +1,5 @@
-// Package manager configures managers and clusters of controller-runtime for anykind. It is apart from package controllerruntime, since
-// controller-runtime's package manager brings webhooks, metrics and net/http/pprof into a program.
+// Package manager configures managers and clusters of controller-runtime for anykind. It is separate from package
+// controllerruntime, since controller-runtime's package manager brings webhooks, metrics and net/http/pprof into a program.
 package manager
 
 import (
@@ -14,9 +14,9 @@ import (
 //
 //	mgr, err := ctrl.NewManager(manager.Configure(from, ctrl.Options{LeaderElection: true, …}))
 //
-// The options are the given ones with NewClient, NewCache and MapperProvider of from; of these, fields that are set stay. The
-// config is from's: the manager's API reader, events, leader election, metrics authorization and the clients of mgr.GetConfig() send
-// with it over the same connection. Options.LeaderElectionConfig, if set, is a connection of its own.
+// In the returned options, NewClient, NewCache and MapperProvider default to the methods of from; fields that are set stay. The
+// config is from.Config(): the manager's API reader, events, leader election, metrics authorization and the clients of
+// mgr.GetConfig() send requests over the same connection. Options.LeaderElectionConfig, if set, is a separate connection.
 func Configure(from *controllerruntime.Constructors, options manager.Options) (*rest.Config, manager.Options) {
 	if options.NewClient == nil {
 		options.NewClient = from.NewClient
@@ -30,7 +30,7 @@ func Configure(from *controllerruntime.Constructors, options manager.Options) (*
 	return from.Config(), options
 }
 
-// ConfigureCluster returns the arguments of cluster.New for a cluster over anykind. Further options follow the returned one:
+// ConfigureCluster returns the arguments of cluster.New for a cluster over anykind. Further options follow the returned option:
 //
 //	config, overAnykind := manager.ConfigureCluster(from)
 //	other, err := cluster.New(config, overAnykind, func(o *cluster.Options) { o.Scheme = scheme })

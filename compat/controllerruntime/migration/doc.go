@@ -1,3 +1,3 @@
-// Package migration has the Go snippets of docs/MIGRATION.md on controller-runtime: each call and the call of anykind that replaces
-// it. The test of compat/migration keeps the page and these functions equal.
+// Package migration has the Go snippets of docs/MIGRATION.md for controller-runtime: calls and their replacements in anykind. The
+// test of compat/migration compares the page with these functions.
 package migration

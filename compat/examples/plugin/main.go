@@ -22,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	if newCommand(streams, newGetter).ExecuteContext(ctx) != nil { // cobra has printed it
+	if newCommand(streams, newGetter).ExecuteContext(ctx) != nil { // cobra has printed the error
 		os.Exit(1)
 	}
 }

@@ -1,6 +1,6 @@
-// Command metrics prints the keys of ConfigMaps that change, and serves metrics of its requests and its work queue at
-// http://localhost:8080/metrics. Their names and labels are those of client-go and controller-runtime, so that dashboards and alerts
-// for these go on working.
+// Command metrics prints the keys of changed ConfigMaps, and serves metrics of its requests and its work queue at
+// http://localhost:8080/metrics. Names and labels equal client-go's and controller-runtime's, so existing dashboards and alerts
+// keep working.
 package main
 
 import (
@@ -72,7 +72,7 @@ func run(ctx context.Context, cfg *transport.Config, registry prometheus.Registe
 	return group.Wait()
 }
 
-// requestMetrics returns a function for transport.Options.OnAttempt.
+// requestMetrics returns a callback for transport.Options.OnAttempt.
 func requestMetrics(registry prometheus.Registerer) func(context.Context, transport.Attempt) {
 	results := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "rest_client_requests_total", Help: "Attempts of requests by status code, method and host.",
@@ -95,7 +95,7 @@ func requestMetrics(registry prometheus.Registerer) func(context.Context, transp
 	}
 }
 
-// queueMetrics returns the metrics of one queue. A program with several registers the vectors once.
+// queueMetrics returns the metrics of a queue. A program with several queues registers the vectors once.
 func queueMetrics(registry prometheus.Registerer, name string) workqueue.Metrics {
 	factory := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"name": name, "controller": name}, registry))
 	histogram := func(metric, help string) func(time.Duration) {

@@ -1,5 +1,5 @@
-// Command tracing lists the namespaces and prints the spans of that: one of its own, and below it one of OpenTelemetry's HTTP
-// instrumentation for each attempt of a request. The server gets their ids in the header traceparent.
+// Command tracing lists the namespaces and prints the spans of the list: the program's own span and, below it, a span of
+// OpenTelemetry's HTTP instrumentation for each attempt of a request. The header traceparent sends the ids to the server.
 package main
 
 import (
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// traceRequests makes the connections of a config trace their requests: a span for each attempt, and an event of the caller's
-// span with what the API server authorizes.
+// traceRequests makes the connections of a config trace their requests: each attempt gets a span and adds an event with the verb
+// and resource to the caller's span.
 func traceRequests(cfg *transport.Config, provider trace.TracerProvider) {
 	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		return otelhttp.NewTransport(next, otelhttp.WithTracerProvider(provider), otelhttp.WithPropagators(propagation.TraceContext{}))
