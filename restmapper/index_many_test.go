@@ -26,7 +26,7 @@ func TestMapper_TwoThousandDefinitions(t *testing.T) {
 			require.Equal(t, want, mapping.GVR, name)
 		}
 	}
-	assert.EqualValues(t, 1, server.Discoveries())
+	assert.Equal(t, 1, server.Discoveries())
 	_, err := mapper.Resource(t.Context(), "same")
 	assert.True(t, meta.IsAmbiguousError(err), "%v", err)
 	_, err = mapper.Resource(t.Context(), "thingz17")

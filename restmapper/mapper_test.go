@@ -79,7 +79,7 @@ func TestMapper_Resource(t *testing.T) {
 			assert.Equal(t, want, mapping.GVR.Group+"/"+mapping.GVR.Version+"/"+mapping.GVR.Resource, name)
 		}
 	}
-	assert.EqualValues(t, 1, server.Discoveries(), "a name that is found asks the server nothing")
+	assert.Equal(t, 1, server.Discoveries(), "a name that is found asks the server nothing")
 }
 
 func TestMapper_Kind(t *testing.T) {
@@ -172,7 +172,7 @@ func TestMapper_FindsNewResources(t *testing.T) {
 	mapping, err = mapper.Kind(t.Context(), mapping.GVK)
 	require.NoError(t, err)
 	assert.Equal(t, "ats", mapping.GVR.Resource)
-	assert.EqualValues(t, 2, server.Discoveries())
+	assert.Equal(t, 2, server.Discoveries())
 }
 
 func FuzzResource(f *testing.F) {
