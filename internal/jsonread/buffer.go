@@ -5,41 +5,41 @@ import (
 	"io"
 )
 
-// buffer is the part of the input that is in memory. Over a []byte it is all of it; over an io.Reader it moves along,
-// and grows only while one token, or what is pinned, is longer than it.
+// buffer is the part of the input in memory. Over a []byte it is the whole input. Over an io.Reader it moves along. It grows for
+// a token or pinned bytes longer than the buffer, and up to maxLen for fast input.
 type buffer struct {
-	buf     []byte // over a []byte the caller's own, never written to
+	buf     []byte // over a []byte the caller's slice, read-only
 	pos     int    // next byte to read
-	end     int    // bytes of buf that hold input
+	end     int    // length of the input in buf
 	dropped int64  // bytes of input before buf[0]
 	src     io.Reader
-	srcErr  error // last error of src, reported once the bytes that came with it are read
-	pinned  bool  // bytes from index pin on are kept
+	srcErr  error // last error of src, reported after the bytes returned with it
+	pinned  bool  // the bytes from index pin on are kept
 	pin     int
-	full    bool // the last read filled buf, so that there may be more
-	maxLen  int  // length up to which buf grows because it was full: larger reads, fewer of them
+	full    bool // the last read filled buf: more input may be ready
+	maxLen  int  // limit of growth after full reads, for fewer and larger reads
 
-	maxHeld  int64 // length of input that may be kept for one token or raw object
-	exceeded error // for more
+	maxHeld  int64 // maximum length of the input kept for a token or raw object
+	exceeded error // error beyond maxHeld
 }
 
 const (
 	maxEmptyReads = 100      // "0 bytes, no error" in a row before a reader counts as broken, as in bufio
-	maxChunksKept = 16       // chunks that buf may grow to and be kept for the next object
+	maxChunksKept = 16       // chunks: Shrink replaces a larger buf
 	maxPinned     = 32 << 10 // bytes
 )
 
 // Offset returns the offset of the next byte in the whole input.
 func (b *buffer) Offset() int64 { return b.dropped + int64(b.pos) }
 
-// Size returns the size of the memory that holds input.
+// Size returns the size of the buffer, in bytes.
 func (b *buffer) Size() int { return len(b.buf) }
 
-// GrowTo lets the buffer grow to that many bytes while the input comes faster than it is read.
+// GrowTo lets the buffer grow to size bytes while input arrives faster than it is read.
 func (b *buffer) GrowTo(size int) { b.maxLen = size }
 
-// fill reads more input, once, and keeps what is from pos on or pinned; pos may become another index of the same byte.
-// It returns the source's own error, io.EOF at the end.
+// fill reads more input once. It keeps pinned bytes and the bytes from pos on; pos may become a different index of the same byte.
+// It returns the source's own error, and io.EOF at the end.
 func (b *buffer) fill() error {
 	if b.src == nil {
 		return io.EOF
@@ -51,13 +51,13 @@ func (b *buffer) fill() error {
 	if b.pinned = b.pinned && b.end-b.pin <= maxPinned; b.pinned {
 		keep = b.pin
 	}
-	if keep > 0 { // else a long token would be copied with every chunk of it
+	if keep > 0 { // otherwise each read would copy a long token onto itself
 		b.end = copy(b.buf, b.buf[keep:b.end])
 		b.pos -= keep
 		b.pin -= keep
 		b.dropped += int64(keep)
 	}
-	if int64(b.end) > b.maxHeld { // all of it is kept
+	if int64(b.end) > b.maxHeld { // nothing could be dropped
 		return b.exceeded
 	}
 	if b.end == len(b.buf) || b.full && len(b.buf) < b.maxLen {
@@ -81,7 +81,7 @@ func (b *buffer) fill() error {
 	return b.srcErr
 }
 
-// fillInside is fill inside a value, where the input must not end.
+// fillInside is fill within a value: the end of the input is an error.
 func (b *buffer) fillInside() error {
 	err := b.fill()
 	switch err {
@@ -94,7 +94,7 @@ func (b *buffer) fillInside() error {
 	}
 }
 
-// Shrink returns to a buffer of one chunk after a large object.
+// Shrink replaces a large buffer by a buffer of chunk bytes after a large object.
 func (b *buffer) Shrink(chunk int) {
 	if rest := b.buf[b.pos:b.end]; len(b.buf) > maxChunksKept*chunk && len(rest) <= chunk {
 		b.dropped += int64(b.pos)
@@ -104,7 +104,7 @@ func (b *buffer) Shrink(chunk int) {
 	}
 }
 
-// pinHere keeps the bytes from pos on in memory until unpin, or until they are more than maxPinned.
+// pinHere keeps the bytes from pos on in memory, until unpin or up to maxPinned bytes.
 func (b *buffer) pinHere() {
 	b.pinned = true
 	b.pin = b.pos
@@ -114,7 +114,7 @@ func (b *buffer) unpin() { b.pinned = false }
 // PeekStart skips white space and returns the next byte without consuming it; io.EOF at the end of the input.
 func (b *buffer) PeekStart() (byte, error) { return b.peek((*buffer).fill) }
 
-// Peek is PeekStart inside a value, where the input must not end.
+// Peek is PeekStart within a value: the end of the input is an error.
 func (b *buffer) Peek() (byte, error) {
 	if b.pos < b.end && b.buf[b.pos] > ' ' {
 		return b.buf[b.pos], nil
@@ -137,7 +137,7 @@ func (b *buffer) peek(fill func(*buffer) error) (byte, error) {
 
 func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r') }
 
-// Expect returns an error unless c is next, apart from white space. It does not consume c.
+// Expect returns an error unless c is the next byte after white space. It does not consume c.
 func (b *buffer) Expect(c byte, where string) error {
 	next, err := b.Peek()
 	if err == nil && next != c {
@@ -146,7 +146,7 @@ func (b *buffer) Expect(c byte, where string) error {
 	return err
 }
 
-// SyntaxError returns the error for a byte that may not be where it is.
+// SyntaxError returns the error for a misplaced byte.
 func (b *buffer) SyntaxError(c byte, where string) error {
 	return fmt.Errorf("invalid JSON at byte %d: %q %s", b.Offset(), c, where)
 }

@@ -2,7 +2,7 @@ package jsonread
 
 import "slices"
 
-// Field is a field of an object whose value [FieldOffsets] find without reading what is before it.
+// Field is an object field with an offset in [FieldOffsets], so that its value is found without reading the JSON before it.
 type Field int
 
 // Fields with an offset.
@@ -13,18 +13,18 @@ const (
 	FieldSpec
 	FieldStatus
 	FieldMetadata
-	FieldName // from here on within metadata
+	FieldName // this and the following fields are in metadata
 	FieldNamespace
 	FieldUID
 	FieldResourceVersion
 	fieldCount
 )
 
-// FieldOffsets are the indexes at which the fields' values begin, of fields with one name the last. They take little memory,
-// since every lazy object of a cache has them; so an object with offsets is shorter than 4 GiB.
+// FieldOffsets holds the indexes of the fields' values. If a field name occurs twice, the last field wins. Every lazy object of a
+// cache has offsets, so an index has 32 bits and limits the object to 4 GiB.
 type FieldOffsets [fieldCount]uint32
 
-// Index returns the index of a field's value; 0 if there is none.
+// Index returns the index of a field's value, or 0 for no value.
 func (o *FieldOffsets) Index(f Field) int { return int(o[f]) }
 
 // Set sets the index of a field's value.
@@ -35,12 +35,12 @@ var fieldNames = [fieldCount]string{
 	FieldName: "name", FieldNamespace: "namespace", FieldUID: "uid", FieldResourceVersion: "resourceVersion",
 }
 
-// ObjectField returns the field of an object with that name; NoField if it has no offset.
+// ObjectField returns the object's field with this name, or NoField if the field has no offset.
 func ObjectField(name string) Field {
 	return max(Field(slices.Index(fieldNames[:FieldName], name)), NoField)
 }
 
-// MetadataField is ObjectField for the fields of metadata.
+// MetadataField returns the metadata field with this name, or NoField if the field has no offset.
 func MetadataField(name string) Field {
 	if i := slices.Index(fieldNames[FieldName:], name); i >= 0 {
 		return FieldName + Field(i)
@@ -48,7 +48,7 @@ func MetadataField(name string) Field {
 	return NoField
 }
 
-// expectField notes which field the next value is. A second metadata replaces the first and all that is in it.
+// expectField sets the field of the next value. A second metadata field clears the offsets of the first.
 func (s *scanner) expectField(name []byte) {
 	name = Unquote(name)
 	if s.depth == 2 {

@@ -8,33 +8,33 @@ import (
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Interner makes readers reuse equal maps and slices: those that many objects have alike, such as labels or containers,
-// and those that an object has in common with its previous version. What is read with it is shared and read-only; a
-// copy made by DeepCopy may be changed. It may be given to several readers one after the other. One goroutine at a time.
+// Interner makes readers reuse equal maps and slices of many objects, such as labels or containers, and of two versions of an
+// object. Interned values are shared and read-only; a copy made by DeepCopy may be changed. Several readers may use an Interner
+// in turn, but not concurrently.
 type Interner struct {
-	// MinDigested is the size of JSON, in bytes, from which on a map or list is compared with the previous version.
+	// MinDigested is the minimum JSON size, in bytes, of a map or list compared with the previous version.
 	MinDigested int
 
 	seed maphash.Seed
-	// recent has the values that were added or found in this generation, by their JSON, older those of the one before.
+	// recent maps JSON to the values added or found in this generation. older is the previous generation's map.
 	recent, older map[string]any
-	size          int64    // memory of the values in recent, as of a Reader's limit
-	lookups       int      // in recent
-	seen          []uint32 // hashes of JSON that came once, each in one of few slots
+	size          int64    // memory of the values in recent, as charged by a Reader
+	lookups       int      // in this generation
+	seen          []uint32 // hash slots for JSON seen once; a collision overwrites a slot
 	hits          [256]hitCounter
-	fieldName     string // of the value that is being read, or of the list that it is in
+	fieldName     string // of the value being read, or of the list around it
 	versions      previousVersions
 }
 
 const (
 	maxInternedJSON    = 32 << 10 // bytes
-	maxGenerationSize  = 48 << 20 // bytes of memory, of usual objects about 4 MiB of JSON
+	maxGenerationSize  = 48 << 20 // bytes of memory, from about 4 MiB of usual JSON
 	maxLookups         = 1 << 17  // in a generation
 	seenSlots          = 1 << 11
 	maxScore, minScore = 8, -4
 	probedOf256        = 8
-	// maxLookahead is how many bytes may be scanned in vain for each byte read: deeply nested objects must not cost their
-	// depth times their length.
+	// maxLookahead is the maximum number of bytes scanned in vain for each byte read. Otherwise a deeply nested object would cost
+	// its depth times its length.
 	maxLookahead = 8
 )
 
@@ -53,13 +53,13 @@ func NewInterner() *Interner {
 	}
 }
 
-// internedSource carries an interner to [NewReader], past constructors of public packages that take an io.Reader.
+// internedSource carries an interner to [NewReader], past public constructors with an io.Reader parameter.
 type internedSource struct {
 	io.Reader
 	interner *Interner
 }
 
-// Source returns src for a [NewReader] that interns; src itself for a nil Interner.
+// Source returns a source for [NewReader] with interning. For a nil Interner it returns src itself.
 func (i *Interner) Source(src io.Reader) io.Reader {
 	if i == nil {
 		return src
@@ -67,17 +67,17 @@ func (i *Interner) Source(src io.Reader) io.Reader {
 	return &internedSource{src, i}
 }
 
-// hitCounter estimates whether lookups for fields of a name are worth their cost.
+// hitCounter estimates for a field name whether lookups are worth their cost.
 type hitCounter struct {
 	score   int8  // rises with hits, falls with misses
-	lookups uint8 // with few hits
+	lookups uint8 // at minScore, modulo 256
 }
 
 func (c *hitCounter) hit()  { c.score = min(max(c.score, 0)+1, maxScore) }
 func (c *hitCounter) miss() { c.score = max(c.score-1, minScore) }
 
-// shouldProbe reports whether to look the value up; with few hits 8 times in 256 only. These come one after the other, as
-// equal values often do.
+// shouldProbe reports whether to look a value up. At minScore, only probedOf256 of 256 values are looked up. They are
+// consecutive, because equal values often are.
 func (c *hitCounter) shouldProbe() bool {
 	if c.score > minScore {
 		return true
@@ -107,7 +107,7 @@ func (in *Interner) add(text string, v any, size int64) {
 	in.size += size
 }
 
-// seenBefore reports whether this JSON came before, and remembers it.
+// seenBefore reports whether this JSON was seen before, and remembers it.
 func (in *Interner) seenBefore(text []byte) bool {
 	h := maphash.Bytes(in.seed, text)
 	slot := &in.seen[h%seenSlots]
@@ -119,8 +119,7 @@ func (in *Interner) seenBefore(text []byte) bool {
 	return false
 }
 
-// internedValue looks up the object or list whose opening brace or bracket is next, and decodes it if it is not there; n
-// is its node, if it has one.
+// internedValue looks up the next object or list by its JSON, and decodes it on a miss. n is its node, or zero.
 func (r *Reader) internedValue(n node) (any, error) {
 	in := r.interner
 	counter := &in.hits[stringHash([]byte(in.fieldName))>>56]
@@ -147,7 +146,8 @@ func (r *Reader) internedValue(n node) (any, error) {
 	return v, err
 }
 
-// NewObject returns the object with the fields that TopValue read, as the version that the next one is compared with.
+// NewObject returns an object with the fields read by TopValue. An Interner remembers the object for comparison with its next
+// version, and forgets a deleted object.
 func (r *Reader) NewObject(fields map[string]any, deleted bool) *unstructuredv1.Unstructured {
 	if r.interner == nil {
 		return &unstructuredv1.Unstructured{Object: fields}

@@ -6,34 +6,35 @@ import (
 	"github.com/anykind/anykind/internal/limits"
 )
 
-// Upper bounds of the memory that is allocated for values, in bytes. A Reader and a scanner charge the same for the same JSON.
-// The worst case is {"":{"":…, 432 bytes for 5 bytes of JSON.
+// These constants are upper bounds of the memory allocated for values, in bytes. A Reader and a scanner charge the same for the
+// same JSON. The worst case is {"":{"":…, 432 bytes for 5 bytes of JSON.
 const (
-	valueCost       = 64  // in a list and on its stack, with a number of its own or the header of a string
-	memberCost      = 32  // more in a map; also the length of the name
-	objectCost      = 48  // of a map
-	firstMemberCost = 288 // of a map's first 8 slots
-	listCost        = 24
+	valueCost       = 64  // each value: list element and stack slot, with a boxed number or string header
+	memberCost      = 32  // each map member, in addition to valueCost and the name's length
+	objectCost      = 48  // each map
+	firstMemberCost = 288 // a map's first 8 slots
+	listCost        = 24  // each list
 )
 
-// Limit bounds the memory of the values that are read, and the JSON that is held at a time; exceeded is the error. The
-// default is no limit.
+// Limit bounds the memory of decoded values, in bytes. It also bounds the JSON held at a time to limits.JSON(memory). A read
+// beyond a limit returns exceeded. The default is no limit.
 func (r *Reader) Limit(memory int64, exceeded error) {
 	r.left = memory
 	r.maxHeld = limits.JSON(memory)
 	r.exceeded = exceeded
 }
 
-// part is a part of the input with a limit of its own.
+// part is a part of the input with its own limit.
 type part struct{ start, limit int64 }
 
-// BeginPart sets the memory that the values up to EndPart may take. The limit of Limit remains that of tokens and raw objects.
+// BeginPart bounds the memory of the values read before EndPart, in bytes. The JSON held at a time stays bounded by Limit.
 func (r *Reader) BeginPart(limit int64) {
 	r.part = part{r.Offset(), limit}
 	r.left = limit
 }
 
-// EndPart returns the memory that counts since BeginPart, and the error if it exceeds the limit.
+// EndPart returns the memory of the part: max(charged memory, limits.Memory(length of its JSON)). If the memory exceeds the
+// part's limit, EndPart returns the error set by Limit.
 func (r *Reader) EndPart() (memory int64, err error) {
 	memory = max(r.part.limit-r.left, limits.Memory(r.Offset()-r.part.start))
 	if memory > r.part.limit {
@@ -42,7 +43,7 @@ func (r *Reader) EndPart() (memory int64, err error) {
 	return memory, err
 }
 
-// Charge counts memory that the caller allocates for what it reads.
+// Charge counts memory allocated by the caller. Beyond the limit it returns the error set by Limit.
 func (r *Reader) Charge(memory int64) error {
 	r.left -= memory
 	return r.checkLeft()
@@ -61,7 +62,7 @@ func (r *Reader) unlimit() {
 	r.exceeded = nil
 }
 
-// Shrink returns to a buffer of one chunk and to small stacks after a large object.
+// Shrink shrinks the buffer and drops the large stacks after a large object. chunk is the new size of the buffer, in bytes.
 func (r *Reader) Shrink(chunk int) {
 	r.buffer.Shrink(chunk)
 	r.members = shrunk(r.members, chunk)
@@ -69,7 +70,7 @@ func (r *Reader) Shrink(chunk int) {
 	r.scratch = shrunk(r.scratch[:0], maxChunksKept*chunk)
 }
 
-// shrunk returns s, which is empty, or nil if it has more capacity.
+// shrunk returns the empty slice s, or nil if its capacity is larger than capacity.
 func shrunk[T any](s []T, capacity int) []T {
 	if cap(s) > capacity {
 		return nil

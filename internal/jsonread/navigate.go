@@ -2,9 +2,9 @@ package jsonread
 
 import "iter"
 
-// The functions of this file find values in JSON that has been checked. Indexes are those of first bytes; 0 is none.
+// The functions of this file find values in valid JSON. An index is the position of a value's first byte. Index 0 means none.
 
-// Member returns the index of the value of the last member of that name in the object at index i.
+// Member returns the index of a member's value in the object at index i. If the name occurs twice, the last member wins.
 func Member(b []byte, i int, name string) int {
 	found := 0
 	i = skipSpace(b, i+1)
@@ -21,8 +21,8 @@ func Member(b []byte, i int, name string) int {
 	return found
 }
 
-// MemberRange returns the range of the first member of that name in the object at index i, with the comma behind it or, of
-// the last member, the one before it. Without the range it is still an object.
+// MemberRange returns the range of a member in the object at index i. If the name occurs twice, it is the first member's. The
+// range includes the comma behind the member, or the comma before the last member. The object remains valid without the range.
 func MemberRange(b []byte, i int, name string) (start, end int, found bool) {
 	previous := i + 1 // the end of the member before
 	for next := skipSpace(b, i+1); b[next] != '}'; {
@@ -57,7 +57,7 @@ func Elements(b []byte, i int) iter.Seq[int] {
 	}
 }
 
-// nextItem returns the index of what follows the member or element whose value is at index i, and its comma.
+// nextItem returns the index behind a member or element and its comma. Its value is at index i.
 func nextItem(b []byte, i int) int {
 	if i = skipSpace(b, ValueEnd(b, i)); b[i] == ',' {
 		i = skipSpace(b, i+1)
@@ -72,7 +72,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// RawString returns the bytes between the quotes of the string at index i; nil if there is no string.
+// RawString returns the bytes between the quotes of the string at index i. It returns nil if the value is no string.
 func RawString(b []byte, i int) []byte {
 	if i == 0 || b[i] != '"' {
 		return nil
@@ -81,7 +81,7 @@ func RawString(b []byte, i int) []byte {
 	return b[i+1 : end-1]
 }
 
-// ValueEnd returns the index behind the value at index i, of which something follows.
+// ValueEnd returns the index behind the value at index i. The value must not be the end of b.
 func ValueEnd(b []byte, i int) int {
 	for depth := 0; ; {
 		switch b[i] {

@@ -34,7 +34,7 @@ func isNumberByte(c byte) bool {
 	return '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-// ParseNumber returns the int64 or float64 that b is in JSON.
+// ParseNumber parses a JSON number: an int64 if b is an integer in its range, otherwise a float64.
 func ParseNumber(b []byte) (any, error) {
 	isInteger, isNumber := checkNumber(b)
 	if !isNumber {
@@ -52,7 +52,7 @@ func ParseNumber(b []byte) (any, error) {
 	return f, nil
 }
 
-// checkNumber reports whether b is a JSON number, and one with neither fraction nor exponent.
+// checkNumber reports whether b is a JSON number, and whether it is an integer without fraction and exponent.
 func checkNumber(b []byte) (isInteger, isNumber bool) {
 	digits := bytes.TrimPrefix(b, []byte("-"))
 	for _, c := range digits {

@@ -9,42 +9,42 @@ import (
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// previousVersions has the last version of each object for as long as somebody holds it, and digests of its subtrees.
+// previousVersions holds a weak pointer to the last version of each object, with digests of its subtrees.
 type previousVersions struct {
 	seeds [2]maphash.Seed
 	last  map[string]weak.Pointer[version] // by UID
-	limit int                              // of last, at which unreferenced versions are dropped
+	limit int                              // length of last at which unreferenced versions are dropped
 
-	// Of the object that is being read:
+	// State of the object being read:
 	uid          string
 	previous     *version // nil for none
 	digests      []digest
-	hasDuplicate bool // two members of one name: the digests are not those of what the object holds
+	hasDuplicate bool // a field name occurs twice: the digests do not describe the decoded object
 }
 
-// version is an object that was read. Holding the object keeps it alive.
+// version is a decoded object with its digests. A pointer to the object keeps its version alive.
 type version struct {
 	object  unstructuredv1.Unstructured
 	digests []digest
 }
 
-// digest identifies the path and the JSON of a map or list. The digests of what is in it follow. It takes 12 bytes, many times
-// in an object.
+// digest identifies a map or list by its path and JSON. The digests of nested maps and lists follow. An object has many digests,
+// so a digest takes only 12 bytes.
 type digest struct {
 	hash   [2]uint32
 	check  uint16
-	within uint16 // number of digests that follow for what is in it
+	within uint16 // number of following digests of nested values
 }
 
 const (
-	minVersions    = 1 << 10 // kept before unreferenced ones are dropped
-	minDigested    = 512     // bytes: what is shorter is soon decoded
-	maxDigests     = 64      // of one object, about
-	objectLevels   = 3       // digested below the object: spec, a list in it, an element
+	minVersions    = 1 << 10 // minimum of limit
+	minDigested    = 512     // bytes: shorter JSON is decoded quickly
+	maxDigests     = 64      // of an object, approximately
+	objectLevels   = 3       // digested below the object: spec, a list in spec, an element
 	metadataLevels = 4       // below metadata: managedFields, an entry (its time changes with each write), its fieldsV1, their fields
 )
 
-// begin forgets the object that was being read.
+// begin resets the state of the object being read.
 func (p *previousVersions) begin() {
 	p.uid = ""
 	p.previous = nil
@@ -52,7 +52,7 @@ func (p *previousVersions) begin() {
 	p.hasDuplicate = false
 }
 
-// add returns the object that has been read, and remembers it. Of a deleted object there is no next version.
+// add returns the object just read, and remembers it by its UID. A deleted object is forgotten: it has no next version.
 func (p *previousVersions) add(fields map[string]any, deleted bool) *unstructuredv1.Unstructured {
 	read := &version{object: unstructuredv1.Unstructured{Object: fields}}
 	switch {
@@ -70,7 +70,7 @@ func (p *previousVersions) add(fields map[string]any, deleted bool) *unstructure
 	return &read.object
 }
 
-// fields returns the previous version's fields of the object at n; nil if it has none.
+// fields returns the fields of the object at n in the previous version, or nil.
 func (p *previousVersions) fields(n node) map[string]any {
 	previous := n.previous
 	switch {
@@ -93,7 +93,7 @@ func (p *previousVersions) digest(at path, text []byte) digest {
 	}
 }
 
-// reuse reports whether the previous version has this JSON at this path, and takes over its digests.
+// reuse reports whether the previous version has the same JSON at this path. If so, it copies the digests.
 func (p *previousVersions) reuse(at path, text []byte) bool {
 	d := p.digest(at, text)
 	for i, old := range p.previous.digests {
@@ -105,7 +105,7 @@ func (p *previousVersions) reuse(at path, text []byte) bool {
 	return false
 }
 
-// path identifies where in an object a value is; 0 is the object itself.
+// path is the hash of a value's location in an object. 0 is the object itself.
 type path uint64
 
 const pathFactor = 0x9E3779B97F4A7C15
@@ -114,16 +114,16 @@ func (p *previousVersions) memberPath(parent path, name string) path {
 	return parent*pathFactor + path(maphash.String(p.seeds[0], name))
 }
 
-// node is a map or list of an object and its counterpart in the previous version.
+// node is a map or list being read, with its counterpart in the previous version.
 type node struct {
 	path     path
-	levels   int // that are digested below it; 0 for none
-	previous any // nil for none; of the object itself and its metadata it is known once the UID has been read
+	levels   int // digested below it; 0 for none
+	previous any // nil for none; for the object itself and its metadata see fields
 	metadata bool
 }
 
-// nodeMember reads the value of a member of the object at n. The previous version is known from metadata.uid on: servers send
-// metadata first, and in it name and UID before what is large.
+// nodeMember reads a member's value in the object at n. The previous version is known from metadata.uid on. Servers send metadata
+// first, with name and UID before any large field.
 func (r *Reader) nodeMember(n node, name string) (any, error) {
 	versions := &r.interner.versions
 	c, err := r.Peek()
@@ -154,13 +154,13 @@ func (r *Reader) nodeElement(n node, i int) (any, error) {
 	return r.reuseOrDecode(at)
 }
 
-// isDigested reports whether the value that begins with c may have a digest.
+// isDigested reports whether a value beginning with c may have a digest.
 func (r *Reader) isDigested(c byte) bool {
 	versions := &r.interner.versions
 	return (c == '{' || c == '[') && versions.uid != "" && len(versions.digests) < maxDigests
 }
 
-// reuseOrDecode returns the map or list of the previous version at n if its JSON is unchanged, and decodes it otherwise.
+// reuseOrDecode returns the previous version's map or list at n if its JSON is unchanged. Otherwise it decodes the value.
 func (r *Reader) reuseOrDecode(n node) (any, error) {
 	versions := &r.interner.versions
 	switch n.previous.(type) {
@@ -179,7 +179,7 @@ func (r *Reader) reuseOrDecode(n node) (any, error) {
 		d := versions.digest(n.path, r.buf[start-r.dropped:r.pos])
 		d.within = uint16(len(versions.digests) - own - 1) //nolint:gosec // less than a few times maxDigests
 		versions.digests[own] = d
-	} else { // it is short, or no longer in memory from its beginning on
+	} else { // short, or its beginning is no longer in the buffer
 		versions.digests = slices.Delete(versions.digests, own, own+1)
 	}
 	return v, err

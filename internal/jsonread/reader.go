@@ -1,39 +1,40 @@
-// Package jsonread reads JSON into Go values in one pass, straight off the wire. It accepts and rejects what
-// sigs.k8s.io/json does: integers that fit become int64, other numbers float64, invalid UTF-8 U+FFFD; nesting ends at
-// [MaxDepth].
+// Package jsonread decodes JSON into Go values in one pass, straight off the wire. It accepts the same JSON as sigs.k8s.io/json
+// and returns the same values: int64 for integers in its range, float64 for any further number, and U+FFFD for invalid UTF-8.
+// [MaxDepth] limits nesting.
 //
 // # Reading
 //
-// A [Reader] reads tokens from a buffer, over a []byte or an io.Reader. Members and elements are collected on two stacks,
-// so that each map and slice is made when its size is known. [Reader.RawObject] skips an object instead: a scanner checks
-// it, notes where the fields of general interest are ([FieldOffsets]) and leaves the JSON as it is. Where the input ends,
-// the scanner remembers how far it came, so that no byte is scanned twice however the input comes.
+// A [Reader] reads tokens from a buffer, over a []byte or an io.Reader. Members and elements are collected on two stacks, so each
+// map and slice is allocated with its final size. [Reader.RawObject] skips an object instead: a scanner validates the JSON and
+// notes the offsets of common fields ([FieldOffsets]). At the end of the buffered input the scanner saves its position, so no
+// byte is scanned twice.
 //
-// json-iterator's Iterator is not used: it allocates every field name and string, passes invalid UTF-8 through and
-// reads some surrogates otherwise than the API server does. At best it is about as fast (BenchmarkDecode).
+// json-iterator's Iterator is not used: it allocates every field name and string, accepts invalid UTF-8 and decodes some
+// surrogates differently from the API server. At best it is about as fast (BenchmarkDecode).
 //
 // # Strings
 //
-// Short strings come from a table of fixed size, so that "metadata", "Running" or "kube-system" is allocated once and not
-// for every object. A Reader over a []byte is pooled and forgets values, which may be secret, but not field names.
+// Short strings come from a table of fixed size: "metadata", "Running" or "kube-system" is allocated once and not for every
+// object. A Reader over a []byte is pooled. The pool keeps field names, but no values, since values may be secret.
 //
 // # Interning
 //
-// With an [Interner], equal maps and lists are made once. Two tables find them, both by JSON that is only scanned, at a
-// fraction of the cost of decoding it:
+// With an [Interner], equal maps and lists are made once. Two tables find them by their scanned JSON, at a fraction of the cost
+// of decoding:
 //
-//   - Of the JSON of any map or list, a hash is remembered; when it comes a second time, the value is kept by its JSON in
-//     a generation, at most maxGenerationSize of memory or maxLookups lookups long. The generation before is kept, too, and
-//     what is found there moves to the current one. Lookups are worth their cost for some fields and not for others: each
-//     field name has a counter of hits, and one with few hits is probed probedOf256 times in 256 only.
-//   - Of each object with a UID, the version that was read last is known for as long as somebody else holds it (a weak
-//     pointer). Two hashes of the JSON, a digest, stand for each of its maps and lists of minDigested bytes or more, near
-//     the root. A subtree of the next version with the digest of the one at the same path is the same Go value.
+//   - Generations find equal values of different objects. The first occurrence of a JSON map or list leaves a hash. The second
+//     occurrence stores the value by its JSON in the current generation. A generation ends at maxGenerationSize of memory or
+//     after maxLookups lookups. The previous generation is kept, too, and values found in it move to the current generation.
+//     Lookups are worth their cost for some fields only, so each field name has a hit counter. With few hits, only probedOf256 of
+//     256 values are looked up.
+//   - Previous versions find unchanged parts of one object. For each UID, a weak pointer refers to the last version read, until
+//     the caller drops the object. Each large map and list near its root (minDigested bytes of JSON or more) has a digest: two
+//     hashes of the JSON. If the next version has an equal digest at the same path, the subtree becomes the same Go value.
 //
-// Invariants: the hashes have random seeds, so that no server can make collisions. An object and its metadata are always
-// new maps, since callers change kind and apiVersion; everything below may be shared and is read-only. An object with
-// two members of one name is not remembered, since its digests are not those of what it holds. Scanning ahead in vain is
-// limited to maxLookahead bytes for each byte of the object.
+// Invariants: The hashes have random seeds, so no server can cause collisions. An object and its metadata are always new maps,
+// since callers change kind and apiVersion. Deeper values may be shared and are read-only. An object with a duplicate field name
+// is not remembered, since its digests do not describe the decoded object. Scanning ahead in vain is limited to maxLookahead
+// bytes for each byte of the object.
 package jsonread
 
 import (
@@ -46,22 +47,22 @@ import (
 type Reader struct {
 	buffer
 	depth int
-	part  part  // for which memory is counted
-	left  int64 // that the rest of it may take
+	part  part  // between BeginPart and EndPart
+	left  int64 // memory left within the limit
 
-	names  *stringTable // of fields
-	values *stringTable // strings that are values
+	names  *stringTable // field names
+	values *stringTable // string values
 
-	// Members and elements of the objects and lists being read, innermost last.
+	// members and elements are the stacks of the objects and lists being read, innermost last.
 	members  []member
 	elements []any
-	scratch  []byte // the last string that had to be unquoted
+	scratch  []byte // the last unquoted string
 
 	scanner  scanner
 	interner *Interner // nil for none
 
 	objectStart int64 // offset of the object being read
-	lookahead   int64 // bytes from there on that were scanned for the interner in vain
+	lookahead   int64 // bytes scanned in vain for the interner since objectStart
 }
 
 type member struct {
@@ -69,13 +70,13 @@ type member struct {
 	value any
 }
 
-// MaxDepth is how deep objects and lists may nest, as in encoding/json.
+// MaxDepth is the maximum nesting of objects and lists, as in encoding/json.
 const MaxDepth = 10000
 
-// maxPooled is the size in elements beyond which a buffer is left to the garbage collector, not reused.
+// maxPooled is the maximum capacity of a pooled slice, in elements. Larger slices are left to the garbage collector.
 const maxPooled = 4096
 
-// NewReader returns a Reader from src in chunks of at least size bytes. It interns if src is from [Interner.Source].
+// NewReader returns a Reader of src with reads of at least size bytes. A src from [Interner.Source] enables interning.
 func NewReader(src io.Reader, size int) *Reader {
 	r := &Reader{
 		buffer: buffer{src: src, buf: make([]byte, size)},
@@ -92,7 +93,7 @@ func NewReader(src io.Reader, size int) *Reader {
 
 var pool sync.Pool
 
-// Borrow returns a Reader of data from a pool. Give it back with Release.
+// Borrow returns a Reader of data from a pool. Call Release to return it.
 func Borrow(data []byte) *Reader {
 	r, _ := pool.Get().(*Reader)
 	if r == nil {
@@ -104,7 +105,7 @@ func Borrow(data []byte) *Reader {
 	return r
 }
 
-// Release returns r to the pool without anything that it read but field names: values may be secret.
+// Release returns r to the pool. It clears everything but field names, since values may be secret.
 func (r *Reader) Release() {
 	r.buffer = buffer{}
 	r.members = emptied(r.members)
@@ -115,7 +116,7 @@ func (r *Reader) Release() {
 	pool.Put(r)
 }
 
-// emptied returns s for reuse. Behind its end is nothing to clear: objects and lists clear what they are done with.
+// emptied returns s for reuse, or nil if it is large. Objects and lists have cleared the elements beyond its length.
 func emptied[T any](s []T) []T {
 	if cap(s) > maxPooled {
 		return nil
@@ -124,7 +125,7 @@ func emptied[T any](s []T) []T {
 	return s[:0]
 }
 
-// Object reads an object, which must be next.
+// Object reads an object. Any different value is an error.
 func (r *Reader) Object() (map[string]any, error) {
 	if err := r.ObjectStart(); err != nil {
 		return nil, err
@@ -132,10 +133,10 @@ func (r *Reader) Object() (map[string]any, error) {
 	return r.object(node{})
 }
 
-// ObjectStart reads up to the opening brace of an object, which must be next.
+// ObjectStart skips white space before an object. Any different value is an error. The opening brace is not consumed.
 func (r *Reader) ObjectStart() error { return r.Expect('{', "where an object should begin") }
 
-// StringBytes reads a string, which must be next, and unquotes it. The bytes are valid until the next read.
+// StringBytes reads and unquotes a string. Any different value is an error. The bytes are valid until the next read.
 func (r *Reader) StringBytes() ([]byte, error) {
 	if err := r.Expect('"', "where a string should begin"); err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func (r *Reader) StringBytes() ([]byte, error) {
 	return b, err
 }
 
-// End reads to the end of the input, where nothing but white space may follow.
+// End reads to the end of the input. Anything but white space is an error.
 func (r *Reader) End() error {
 	switch c, err := r.PeekStart(); err {
 	case nil:

@@ -8,18 +8,18 @@ import (
 	"math/bits"
 )
 
-// scanner finds the end of an object without decoding it, and accepts exactly what a Reader does. It notes where the
-// object's fields of general interest are.
+// scanner finds the end of an object without decoding it. It accepts the same JSON as a Reader and notes the offsets of common
+// fields.
 type scanner struct {
 	state  scanState
 	pos    int // of the next token
-	resume int // where to continue in it, if that is not its beginning
+	resume int // where to continue within the token; 0 for its beginning
 	depth  int
 	limit  int                          // of depth
-	cost   int64                        // of what has been scanned, as of a Reader
-	lists  [(MaxDepth + 63) / 64]uint64 // a bit for each level: whether it is a list
+	cost   int64                        // memory of the scanned values, as charged by a Reader
+	lists  [(MaxDepth + 63) / 64]uint64 // a bit for each level, set for a list
 
-	next       Field // that the next value is
+	next       Field // field of the next value
 	inMetadata bool  // level 2 is the object's metadata
 	offsets    FieldOffsets
 }
@@ -40,7 +40,7 @@ type scanResult int
 const (
 	scanned scanResult = iota
 	needsInput
-	invalid // Reader has the error
+	invalid // decoding returns the error
 )
 
 func (s *scanner) reset(limit int) {
@@ -55,8 +55,8 @@ func (s *scanner) reset(limit int) {
 	s.offsets = FieldOffsets{}
 }
 
-// scan continues in b, which begins with the object and may have grown since the last call. Once it is scanned, pos is
-// behind it.
+// scan continues in b. b begins with the object and may have grown since the last call. At the end of the object, pos is the
+// index behind it.
 func (s *scanner) scan(b []byte) scanResult {
 	i := s.pos
 	result := scanned
@@ -166,7 +166,7 @@ func (s *scanner) enter(i int, c byte) (int, scanResult) {
 	} else {
 		s.lists[s.depth/64] &^= bit
 		s.state = expectFirstName
-		s.cost += valueCost + objectCost + firstMemberCost // which is taken back if there is none
+		s.cost += valueCost + objectCost + firstMemberCost // taken back for an empty object
 	}
 	s.depth++
 	if s.depth == 2 {
@@ -198,7 +198,7 @@ func (s *scanner) comma(i int, c byte) (int, scanResult) {
 	}
 }
 
-// str scans the string whose opening quote is at index i.
+// str scans a string. Its opening quote is at index i.
 func (s *scanner) str(b []byte, i int) (int, scanResult) {
 	end, result := stringEnd(b, max(i+1, s.resume))
 	s.resume = 0
@@ -208,7 +208,8 @@ func (s *scanner) str(b []byte, i int) (int, scanResult) {
 	return end, result
 }
 
-// RawObject reads an object, whose opening brace is next, as its JSON, which is valid until the next read.
+// RawObject reads an object without decoding it. Its opening brace must be next. RawObject returns the JSON, valid until the next
+// read, and the offsets of common fields. A JSON length of 4 GiB or more is an error.
 func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 	result, err := r.scanNext(math.MaxUint32)
 	start := r.pos
@@ -232,8 +233,8 @@ func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 	return nil, FieldOffsets{}, err
 }
 
-// Skip reads any value without decoding it, and returns the length of its JSON and the number of values in it or more. It
-// counts no memory.
+// Skip reads any value without decoding it. It returns the length of its JSON and an upper bound of the number of values in it.
+// It counts no memory.
 func (r *Reader) Skip() (length, values int64, err error) {
 	c, err := r.Peek()
 	if err != nil {
@@ -264,8 +265,7 @@ func (r *Reader) Skip() (length, values int64, err error) {
 	return int64(r.scanner.pos), r.scanner.cost / valueCost, nil
 }
 
-// scanAhead returns the JSON of the object or list that is next, valid until the next read; nil if it is long or
-// invalid.
+// scanAhead returns the JSON of the next object or list, valid until the next read. It returns nil for long or invalid JSON.
 func (r *Reader) scanAhead() []byte {
 	if result, _ := r.scanNext(maxInternedJSON); result != scanned {
 		return nil
@@ -273,7 +273,7 @@ func (r *Reader) scanAhead() []byte {
 	return r.buf[r.pos:][:r.scanner.pos]
 }
 
-// scanNext scans the object or list that is next, and reads input until it ends or more than limit bytes of it are in memory.
+// scanNext scans the next object or list. It reads input until the value ends or more than limit bytes of it are in memory.
 func (r *Reader) scanNext(limit int64) (scanResult, error) {
 	r.scanner.reset(MaxDepth - r.depth)
 	for {
@@ -287,9 +287,9 @@ func (r *Reader) scanNext(limit int64) (scanResult, error) {
 	}
 }
 
-// stringEnd returns the index behind the closing quote of a string that continues at index i. Where b ends first, it is
-// the index to continue from. Of eight bytes at a time the first that may end the string is the lowest at which a
-// subtraction borrows.
+// stringEnd continues to scan a string at index i, and returns the index behind its closing quote. If b ends first, it returns
+// the index to continue from. It checks eight bytes at a time: the lowest borrow of a subtraction marks the first quote,
+// backslash or control character.
 func stringEnd(b []byte, i int) (int, scanResult) {
 	for {
 		for ; len(b)-i >= 8; i += 8 {
@@ -320,7 +320,7 @@ func stringEnd(b []byte, i int) (int, scanResult) {
 	}
 }
 
-// escapeLength returns the length of the escape sequence that b begins with, also of an invalid one.
+// escapeLength returns the length of the escape sequence at the beginning of b, valid or not.
 func escapeLength(b []byte) (int, scanResult) {
 	length := 2
 	if len(b) > 1 && b[1] == 'u' {
@@ -347,7 +347,7 @@ func scanLiteral(b []byte, i int, word string) (int, scanResult) {
 	}
 }
 
-// maxSafeLen is the length up to which a number without an exponent always fits into a float64.
+// maxSafeLen is a length in bytes: a shorter number without an exponent always fits into a float64.
 const maxSafeLen = 300
 
 func (s *scanner) number(b []byte, i int) (int, scanResult) {

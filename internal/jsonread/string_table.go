@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// stringTable has recent short strings. It holds at most as many of maxInterned bytes as it has slots: a string that
-// finds the slots that it may be in taken replaces one.
+// stringTable is a table of recent short strings: at most len(slots) strings of at most maxInterned bytes each. A string has
+// tableWays possible slots. If all are taken, a new string replaces the first.
 type stringTable struct {
 	slots []string
-	boxed []any // the same strings as interface values, as objects hold them; nil until one is read
-	// packed allocates strings that come one after the other in shared chunks, which live as long as any string in them:
-	// good for names, which come again and again, and for what is in one object, but not for the values of many objects,
-	// which live for different times.
+	boxed []any // the same strings as interface values, for use in objects; nil before the first value
+	// packed allocates consecutive strings in shared chunks. A chunk lives as long as any of its strings. Chunks suit the values
+	// of one object, and names because they recur. They do not suit the values of many objects with different lifetimes.
 	packed bool
 	chunk  strings.Builder
 }
@@ -20,7 +19,7 @@ type stringTable struct {
 const (
 	tableSlots       = 512
 	pooledTableSlots = 64 // for the values of one object
-	tableWays        = 4  // slots, next to each other, that a string may be in
+	tableWays        = 4  // adjacent slots for a string
 	maxInterned      = 48
 	chunkSize        = 512
 )
@@ -57,7 +56,7 @@ func (t *stringTable) value(b []byte) any {
 	return t.boxed[at]
 }
 
-// find returns the slot of b, and puts b there if it is in none.
+// find returns the slot of b. If b has no slot, find stores it.
 func (t *stringTable) find(b []byte) (at int, found bool) {
 	at = int(stringHash(b) >> 32 * uint64(len(t.slots)-tableWays+1) >> 32) //nolint:gosec // less than there are slots
 	for i, s := range t.slots[at:][:tableWays] {
@@ -82,7 +81,7 @@ func (t *stringTable) newString(b []byte) string {
 		t.chunk.Grow(chunkSize)
 	}
 	start := t.chunk.Len()
-	t.chunk.Write(b) // within its capacity: what is there stays where it is
+	t.chunk.Write(b) // within the capacity: existing strings do not move
 	return t.chunk.String()[start:]
 }
 

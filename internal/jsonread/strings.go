@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// stringBytes reads a string, whose opening quote is next, and unquotes it. The bytes are valid until the next read. It charges
-// cost and the length.
+// stringBytes reads and unquotes a string. Its opening quote is next. The bytes are valid until the next read. The charge is cost
+// plus the length.
 func (r *Reader) stringBytes(cost int64) ([]byte, error) {
 	start := r.pos + 1
 	i := start + plainPrefix(r.buf[start:r.end])
@@ -23,8 +23,8 @@ func (r *Reader) stringBytes(cost int64) ([]byte, error) {
 	return r.stringBytesFrom(i, cost)
 }
 
-// stringBytesFrom is stringBytes for strings that are not plain ASCII or not wholly in the buffer; before i they are
-// plain. Invalid UTF-8 and surrogates without their other half become U+FFFD, one for each.
+// stringBytesFrom is stringBytes for strings with special bytes and for strings beyond the buffer's end. The bytes before i are
+// plain. Each invalid UTF-8 byte and each unpaired surrogate becomes U+FFFD.
 func (r *Reader) stringBytesFrom(i int, cost int64) ([]byte, error) {
 	end, result := stringEnd(r.buf[:r.end], i)
 	for result == needsInput {
@@ -47,7 +47,7 @@ func (r *Reader) stringBytesFrom(i int, cost int64) ([]byte, error) {
 	return r.scratch, nil
 }
 
-// stringError returns the error for the byte at index i, at which a string is invalid.
+// stringError returns the error for a string with an invalid byte at index i.
 func (r *Reader) stringError(i int) error {
 	rest := r.buf[i:r.end]
 	if rest[0] != '\\' {
@@ -57,12 +57,13 @@ func (r *Reader) stringError(i int) error {
 	return fmt.Errorf("invalid JSON at byte %d: escape sequence %q", r.dropped+int64(i), rest[:length])
 }
 
-// unescaped maps the byte behind a backslash to what it means; 0 is an error or a \u.
+// unescaped maps the byte behind a backslash to the escaped character. 0 stands for \u and invalid escapes.
 var unescaped = [256]byte{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
-// appendUnquoted appends to dst what the bytes between quotes mean. Its escape sequences have been checked.
+// appendUnquoted appends the decoded text of a JSON string to dst. raw is the text between the quotes. Its escape sequences must
+// be valid.
 func appendUnquoted(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		switch n := plainPrefix(raw); {
@@ -85,7 +86,7 @@ func appendUnquoted(dst, raw []byte) []byte {
 	return dst
 }
 
-// unquoteRune reads the \u escape that raw begins with, two of them if they are a pair, and returns their length.
+// unquoteRune decodes the \u escape at the beginning of raw, or two escapes of a surrogate pair. size is their length.
 func unquoteRune(raw []byte) (c rune, size int) {
 	c = hex4(raw[2:])
 	size = len(`\u0000`)
@@ -100,7 +101,7 @@ func unquoteRune(raw []byte) (c rune, size int) {
 	return utf8.RuneError, size
 }
 
-// hex4 returns the number that the first four digits of b are, or -1.
+// hex4 parses the first four digits of b as a hexadecimal number. It returns -1 for invalid digits.
 func hex4(b []byte) rune {
 	var n [2]byte
 	if _, err := hex.Decode(n[:], b[:4]); err != nil {
@@ -111,12 +112,12 @@ func hex4(b []byte) rune {
 
 func isStringByte(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
 
-// ones and highs have the lowest and the highest bit of each of eight bytes.
+// ones and highs have the lowest and the highest bit of each byte set.
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// plainPrefix counts the leading bytes of b that stand for themselves: ASCII, no control character, quote or
-// backslash. It takes eight bytes at a time: over plain bytes no subtraction borrows or sets a high bit, so that the
-// lowest high bit is the first other byte's.
+// plainPrefix counts the leading plain bytes of b: ASCII without control characters, quotes and backslashes. It checks eight
+// bytes at a time. For a plain byte, no subtraction borrows or sets a high bit, so the lowest high bit marks the first special
+// byte.
 func plainPrefix(b []byte) int {
 	n := 0
 	for ; len(b)-n >= 8; n += 8 {
@@ -133,7 +134,7 @@ func plainPrefix(b []byte) int {
 	return n
 }
 
-// Unquote returns what the bytes between quotes mean, which have been checked; raw itself if they are plain.
+// Unquote decodes the text between the quotes of a valid JSON string. It returns raw itself if all bytes are plain.
 func Unquote(raw []byte) []byte {
 	if plainPrefix(raw) == len(raw) {
 		return raw

@@ -41,7 +41,7 @@ func (r *Reader) Value() (any, error) {
 	}
 }
 
-// TopValue is Value for an item of a list or the object of an event, which is compared with its previous version.
+// TopValue is Value for a list item or an event's object. An Interner compares the object with its previous version.
 func (r *Reader) TopValue() (any, error) {
 	c, err := r.Peek()
 	r.objectStart = r.Offset()
@@ -58,7 +58,7 @@ func (r *Reader) TopValue() (any, error) {
 	return r.object(node{levels: objectLevels})
 }
 
-// decodeNode reads the object or list at n, whose opening brace or bracket is next.
+// decodeNode reads the object or list at n. Its opening brace or bracket is next.
 func (r *Reader) decodeNode(n node) (any, error) {
 	if r.buf[r.pos] == '{' {
 		return r.object(n)
@@ -66,7 +66,7 @@ func (r *Reader) decodeNode(n node) (any, error) {
 	return r.list(n)
 }
 
-// Literal reads a word, such as null, whose first byte is next.
+// Literal reads a word, such as null. Its first byte is next.
 func (r *Reader) Literal(word string) error {
 	for r.end-r.pos < len(word) {
 		if err := r.fillInside(); err != nil {
@@ -80,8 +80,7 @@ func (r *Reader) Literal(word string) error {
 	return nil
 }
 
-// object reads an object, whose opening brace is next; n is its node, if it has one. Of members with one name the last
-// stays.
+// object reads an object. Its opening brace is next. n is its node, or zero. If a name occurs twice, the last member wins.
 func (r *Reader) object(n node) (map[string]any, error) {
 	base := len(r.members)
 	name, more, err := r.OpenObject()
@@ -117,7 +116,7 @@ func (r *Reader) object(n node) (map[string]any, error) {
 	return m, nil
 }
 
-// list reads a list, whose opening bracket is next; n is its node, if it has one.
+// list reads a list. Its opening bracket is next. n is its node, or zero.
 func (r *Reader) list(n node) ([]any, error) {
 	base := len(r.elements)
 	more, err := r.OpenList()
@@ -145,8 +144,8 @@ func (r *Reader) list(n node) ([]any, error) {
 	return list, nil
 }
 
-// OpenObject reads an opening brace, which is next, and the first member's name, so that its value is next. Without
-// members it reads the closing brace and more is false.
+// OpenObject reads an object's opening brace and the first member's name and colon. The opening brace must be next. In an empty
+// object it reads the closing brace instead, and more is false.
 func (r *Reader) OpenObject() (name string, more bool, err error) {
 	r.left -= valueCost + objectCost
 	c, err := r.open()
@@ -161,7 +160,8 @@ func (r *Reader) OpenObject() (name string, more bool, err error) {
 	return r.memberName(c)
 }
 
-// NextMember does behind a member's value what OpenObject does for the first.
+// NextMember reads the comma behind a member's value, and the next member's name and colon. At the end of the object it reads the
+// closing brace instead, and more is false.
 func (r *Reader) NextMember() (name string, more bool, err error) {
 	c, err := r.Peek()
 	if err != nil {
@@ -201,8 +201,8 @@ func (r *Reader) memberName(c byte) (name string, more bool, err error) {
 	return name, true, nil
 }
 
-// OpenList reads an opening bracket, which is next, and reports whether an element is next. Without elements it reads
-// the closing bracket.
+// OpenList reads a list's opening bracket and reports whether an element is next. The opening bracket must be next. In an empty
+// list it reads the closing bracket, too.
 func (r *Reader) OpenList() (more bool, err error) {
 	r.left -= valueCost + listCost
 	c, err := r.open()
@@ -213,7 +213,8 @@ func (r *Reader) OpenList() (more bool, err error) {
 	return err == nil, err
 }
 
-// NextElement does behind an element what OpenList does for the first.
+// NextElement reads the comma behind an element and reports whether an element is next. At the end of the list it reads the
+// closing bracket instead.
 func (r *Reader) NextElement() (more bool, err error) {
 	c, err := r.Peek()
 	if err != nil {
@@ -231,7 +232,7 @@ func (r *Reader) NextElement() (more bool, err error) {
 	}
 }
 
-// open reads an opening brace or bracket and returns the byte that follows.
+// open reads an opening brace or bracket and returns the following byte without consuming it.
 func (r *Reader) open() (byte, error) {
 	r.depth++
 	if r.depth > MaxDepth {
