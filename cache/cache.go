@@ -18,20 +18,20 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// Source is the origin of a cache's objects: a *dynamic.Resource, or a typed handle on one.
+// Source is the origin of a cache's objects: a handle of package dynamic, or an own implementation.
 type Source[T any] interface {
 	Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[T], error]
 	Path(name string) (string, error)
 }
 
-// Object is the constraint of a cache's objects. *unstructured.Object, *unstructured.Lazy and every struct that embeds
-// metav1.ObjectMeta have it.
+// Object is the constraint of a cache's objects. *unstructured.Object, *unstructured.Lazy and structs that embed
+// metav1.ObjectMeta satisfy it.
 type Object[T any] interface {
 	*T
 	metaObject
 }
 
-// metaObject is the metadata that a cache itself reads.
+// metaObject is the metadata used by a cache.
 type metaObject interface {
 	GetNamespace() string
 	GetName() string
@@ -42,42 +42,43 @@ type metaObject interface {
 
 // Options configure a cache. nil and zero values mean all objects of the source, unchanged.
 type Options[T any] struct {
-	// Namespaces are the namespaces to cache, each with a stream of its own, for users without rights on all: the source is
-	// then a handle of package dynamic, whose own namespace does not matter, or another source with a method
-	// Namespace(string) Source[T]. None means the source as it is. Reads, indexes, consumers and WaitForSync cover all
-	// namespaces. The stream of a namespace may be rejected by the server or end otherwise. Then it is reported to OnInterruption and
-	// tried again after 2 seconds to a minute; the other namespaces continue. Health and WaitForSync return a *[RejectedError]: a
-	// program that works with the other namespaces finds it with errors.As. Run ends if all namespaces are rejected.
+	// Namespaces are the namespaces to cache, each with its own stream, for users without rights on all namespaces. Empty means
+	// the source as it is. The source must be a handle of package dynamic or have a method Namespace(string) Source[T]. The
+	// handle's own namespace is ignored. Reads, indexes, consumers and WaitForSync cover all namespaces.
+	//
+	// A namespace is rejected while the server rejects its requests or after its stream has ended. OnInterruption receives the
+	// error, and the stream is restarted after 2 seconds to a minute. The remaining namespaces continue. Health and WaitForSync
+	// return a *[RejectedError]; a program that accepts missing namespaces checks for it with errors.As. Run ends if all
+	// namespaces are rejected.
 	Namespaces []string
 	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
 	LabelSelector, FieldSelector string
-	// Indexes are functions for [Cache.ByIndex]: each returns the values under which an object is found.
+	// Indexes are the index functions for [Cache.ByIndex]. A function returns the values of an object.
 	Indexes map[string]func(*T) []string
-	// Transform changes each object before it is stored, to drop fields that nobody reads. It may write to the object, which
-	// nobody else has, and return it, or another object with the same UID, or nil to leave the object out. An object without
-	// its UID or resourceVersion is delivered again after an interruption that made a relist necessary. What Transform returns may
-	// contain parts of other objects; from then on all of it is the cache's and read-only, so a Transform that writes later to
-	// an object that it has kept is wrong. Equal maps and slices of full objects are shared, see package cache. Transform is
-	// also called with the final state of a deleted object, but not if that is unknown: the stored object is delivered then.
-	// Lazy.Without drops a field of a lazy object.
+	// Transform changes each object before it is stored, for instance to drop unused fields. It may modify the object and return
+	// it, return another object with the same UID, or return nil to leave the object out. Keep the UID and the resourceVersion:
+	// without them, the object is delivered again after a relist. The result may contain parts of other objects. After its
+	// return, the result belongs to the cache and is read-only: Transform must not retain and modify it. Equal maps and slices of
+	// full objects are shared, see package cache. Transform is also called with the final state of a deleted object. If the final
+	// state is unknown, the stored object is delivered without a call. Lazy.Without drops a field of a lazy object.
 	Transform func(*T) *T
-	// Pack returns the packed form of an object, to save memory, or nil to store the object as it is. With package cache/packed an
-	// object takes a fraction of its JSON and a read some microseconds. Reads may return equal objects instead of the same object.
-	// Run's goroutine calls Pack.
+	// Pack returns the packed form of an object, to save memory, or nil to store the object as it is. With package cache/packed
+	// an object takes a fraction of its JSON and a read takes some microseconds. Reads may return equal objects instead of the
+	// same object. Run's goroutine calls Pack.
 	Pack func(obj *T) Packed[T]
-	// ResyncPeriod is the interval at which every object is delivered to each consumer again; 0 means never.
+	// ResyncPeriod is the interval for delivering every object to each consumer again; 0 means never.
 	ResyncPeriod time.Duration
-	// OnInterruption is called with every break in the stream; see dynamic.FollowOptions.
+	// OnInterruption is called for every interruption of the stream; see dynamic.FollowOptions.
 	OnInterruption func(dynamic.Interruption)
-	// DisableInterning stores full objects that share no map or slice with each other or with their previous versions. It takes
-	// more memory and time. For code that changes objects of the cache: a mutation then stays in its object.
+	// DisableInterning stores full objects without sharing maps and slices between objects or versions. It takes more memory and
+	// time. Use it for code that modifies cached objects: a mutation then stays in its object.
 	DisableInterning bool
-	// DetectMutations compares stored objects with copies, which costs memory and time: for tests. If a reader has changed
-	// one, Run ends with a *[MutationError], at the latest when ctx ends. ANYKIND_CACHE_MUTATION_DETECTOR=true in the
-	// environment enables it in every cache of the process.
+	// DetectMutations compares stored objects with copies. It costs memory and time and is meant for tests. If a reader has
+	// modified an object, Run ends with a *[MutationError], at the latest when ctx ends. ANYKIND_CACHE_MUTATION_DETECTOR=true in
+	// the environment enables it in every cache of the process.
 	//
-	// Under go test a cache without it compares hashes of a sample: the first 64 objects stored and then one in 64. The variable
-	// with the value false, DisableInterning or Pack turns that off.
+	// Under go test every cache compares hashes of a sample by default: the first 64 stored objects, and then every 64th. The
+	// variable's value false, DisableInterning and Pack turn the sampling off.
 	DetectMutations bool
 }
 
@@ -89,17 +90,17 @@ type Cache[T any] struct {
 	source    Source[T]
 	opts      Options[T]
 	metaOf    func(*T) metaObject
-	callback  callback             // used by Run's goroutine alone
-	interner  *interner            // used by Run's goroutine alone; nil but for full objects with a Transform
+	callback  callback             // used by Run's goroutine only
+	interner  *interner            // used by Run's goroutine only; nil unless full objects have a Transform
 	mutations *mutationDetector[T] // nil if disabled
 
-	// mu is held for copies and changes only, never while a function of the caller runs. Readers do not starve the writer: a
-	// waiting writer blocks new readers, and no goroutine locks mu twice.
+	// mu is held for copies and changes only, never during a callback of the caller. Readers do not starve the writer: a waiting
+	// writer blocks new readers, and no goroutine locks mu twice.
 	mu        sync.RWMutex
 	objects   objects[T]
 	indexes   map[string]index[T]
 	consumers map[*consumer[T]]struct{}
-	streams   map[string]*streamState // by namespace of Options.Namespaces, or "" alone; see streamOf
+	streams   map[string]*streamState // by namespace of Options.Namespaces, or "" only; see streamOf
 	waiters   waiters
 	writes    trackedWrites
 	synced    bool // since the first Synced
@@ -107,7 +108,7 @@ type Cache[T any] struct {
 	lastErr   error // of the last interruption
 
 	started atomic.Bool
-	abort   context.CancelCauseFunc // ends Run with an error; set before there are objects
+	abort   context.CancelCauseFunc // ends Run with an error; set before the first object is stored
 	stopped chan struct{}           // closed when Run returns
 	err     error                   // of Run, once stopped is closed
 }
@@ -120,7 +121,7 @@ func KeyOf(obj interface {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// New returns a cache, which is empty and sends no request until Run.
+// New returns an empty cache. It sends no request before Run.
 func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
 		source: source, opts: *cmp.Or(opts, &Options[T]{}), metaOf: func(obj *T) metaObject { return P(obj) },
@@ -146,7 +147,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 // Source returns the source of the cache's objects.
 func (c *Cache[T]) Source() Source[T] { return c.source }
 
-// String returns the path of the cache's resource: with Options.Namespaces, that of all namespaces.
+// String returns the path of the cache's resource. With Options.Namespaces it is the path for all namespaces.
 func (c *Cache[T]) String() string {
 	source := c.source
 	if len(c.opts.Namespaces) > 0 {
@@ -160,9 +161,9 @@ func (c *Cache[T]) String() string {
 }
 
 // Run fills the cache and keeps it current until ctx ends. It can be called once. It returns the errors of
-// [dynamic.Handle.Follow]: ctx's, or that of a request that the server rejects at the start. While the server does not
-// serve the resource, the cache keeps its objects. If a function in Options panics, Run ends with a *[PanicError]: an object
-// that it was called for would be missing from then on.
+// [dynamic.Handle.Follow]: ctx's error, or the error of a rejected request at the start. While the server does not serve the
+// resource, the cache keeps its objects. If a function in Options panics, Run ends with a *[PanicError]: the cache would
+// otherwise lack the object of the call.
 func (c *Cache[T]) Run(ctx context.Context) (err error) {
 	if c.started.Swap(true) {
 		return errors.New("run a cache: it runs already, or has run (make another with New)")
@@ -183,7 +184,7 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 	defer abort(nil)
 	c.abort = abort
 	defer func() {
-		if failure := context.Cause(ctx); failure != nil && parent.Err() == nil { // of abort
+		if failure := context.Cause(ctx); failure != nil && parent.Err() == nil { // by abort
 			err = failure
 		}
 	}()
@@ -216,7 +217,7 @@ func (c *Cache[T]) followOptions() *dynamic.FollowOptions {
 	}
 }
 
-// handleInterruption handles a break in a stream. It lasts until the stream's next progress.
+// handleInterruption handles an interruption of a stream. The interruption lasts until the stream's next progress.
 func (c *Cache[T]) handleInterruption(stream string, i dynamic.Interruption) {
 	c.setInterrupted(stream, i.Err)
 	if c.opts.OnInterruption != nil {
@@ -226,11 +227,11 @@ func (c *Cache[T]) handleInterruption(stream string, i dynamic.Interruption) {
 	}
 }
 
-// apply stores one change and delivers it to the consumers.
+// apply stores a change and delivers it to the consumers.
 func (c *Cache[T]) apply(change dynamic.Change[T]) {
 	switch change.Type {
 	case watch.Added, watch.Modified:
-		key := KeyOf(c.metaOf(change.Object)) // Transform may change it
+		key := KeyOf(c.metaOf(change.Object)) // before Transform, which may change the key
 		if obj := c.transform(key, change.Object); obj != nil {
 			c.put(key, c.intern(key, obj))
 		} else {
@@ -259,7 +260,7 @@ func (c *Cache[T]) transform(key types.NamespacedName, obj *T) *T {
 	return obj
 }
 
-// intern makes a full object that Transform returned share equal parts.
+// intern shares equal parts of a full object from Transform.
 func (c *Cache[T]) intern(key types.NamespacedName, obj *T) *T {
 	if c.interner == nil {
 		return obj
@@ -270,7 +271,7 @@ func (c *Cache[T]) intern(key types.NamespacedName, obj *T) *T {
 	return shared
 }
 
-// resync delivers every object to every consumer again, once in a period.
+// resync delivers every object to every consumer once per ResyncPeriod.
 func (c *Cache[T]) resync(ctx context.Context) {
 	ticker := time.NewTicker(c.opts.ResyncPeriod)
 	defer ticker.Stop()
@@ -279,7 +280,7 @@ func (c *Cache[T]) resync(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.mu.RLock() // a consumer has a lock of its own
+			c.mu.RLock() // a consumer has its own lock
 			for consumer := range c.consumers {
 				for key, e := range c.objects.all() {
 					consumer.queue(key, e.stored, update[T]{object: e.stored})
@@ -290,7 +291,7 @@ func (c *Cache[T]) resync(ctx context.Context) {
 	}
 }
 
-// PanicError reports that one of the caller's functions panicked.
+// PanicError reports a panic in a function of the caller.
 type PanicError struct {
 	// Where names the function and its argument: the index "app" of the cache of /api/v1/pods, for shop/web.
 	Where string
@@ -303,13 +304,13 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic in %s: %v\n%s", e.Where, e.Value, e.Stack)
 }
 
-// callback is the function of Options that is being called, and the object that it is called for; zero for none.
+// callback identifies the running function of Options and its object. The zero value means no function.
 type callback struct {
 	function, index string
 	key             types.NamespacedName
 }
 
-// recoverPanic sets err if Run, which defers it, panics.
+// recoverPanic sets err if Run panics. Run defers it.
 func (c *Cache[T]) recoverPanic(err *error) {
 	value := recover()
 	if value == nil {

@@ -13,31 +13,31 @@ import (
 
 // Change is a change of a cache's objects.
 type Change[T any] struct {
-	// Type is watch.Added, watch.Modified or watch.Deleted; dynamic.Synced once all initial objects have been delivered; or
-	// dynamic.NotServed while the server does not serve the resource, whose objects are kept until Synced comes again.
+	// Type is watch.Added, watch.Modified, watch.Deleted, dynamic.Synced or dynamic.NotServed. Synced follows the initial
+	// objects. After NotServed the server does not serve the resource: the objects are kept until the next Synced.
 	Type watch.EventType
 	// Object is the current state of the object, or its final state (Deleted); nil with Synced and NotServed.
 	Object *T
-	// Old is the state that was delivered to the same consumer before; nil with Added. In a resync it is Object.
+	// Old is the state previously delivered to this consumer; nil with Added. In a resync it equals Object.
 	Old *T
-	// FinalStateUnknown is set with Deleted if Object may not be the final state: a relist revealed the deletion, which the
-	// API did not report, or another object of the name was created before the consumer took the deletion.
+	// FinalStateUnknown is set with Deleted if Object may not be the final state: either a relist revealed an unreported
+	// deletion, or an object with the same name was created before the consumer took the deletion.
 	FinalStateUnknown bool
 }
 
-// Changes returns every object and then every change, at the pace of the consumer: the cache does not wait for it. Several
-// changes of one object before the consumer takes the next are merged into one, with the last state; an object that is
-// created and deleted meanwhile is not delivered. So memory is bounded by the number of objects, and the last state of each
-// is always delivered. An object that was replaced by another of its name is delivered as Deleted and Added.
+// Changes returns every object and then every change, at the pace of the consumer: the cache does not wait. Pending changes of an
+// object are merged into a single change with the latest state. An object that is created and deleted meanwhile is not delivered.
+// So memory is bounded by the number of objects, and the latest state of each object is always delivered. A replaced object (same
+// name, new UID) is delivered as Deleted and Added.
 //
-// The sequence ends without an error when ctx ends, and when Run has ended and everything is delivered. Every call is a
-// consumer of its own, with its own order, and begins with all objects.
+// The sequence ends without an error when ctx ends, or after the end of Run once everything is delivered. Every call is a
+// separate consumer with its own order, and starts with all objects.
 func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	return func(yield func(Change[T]) bool) {
 		consumer := c.subscribe()
 		defer c.unsubscribe(consumer)
 		for ctx.Err() == nil {
-			hasStopped := isClosed(c.stopped) // before next: nothing is queued after that
+			hasStopped := isClosed(c.stopped) // before next: nothing is queued after the stop
 			if pending := consumer.next(); pending != nil {
 				for _, change := range c.changesOf(pending) {
 					if !yield(change) {
@@ -58,23 +58,23 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	}
 }
 
-// consumer has the pending changes of one loop over Changes: at most one for each object, in the order in which the
-// objects first changed since they were delivered.
+// consumer holds the pending changes of a loop over Changes: at most one per object, in the order of each object's first change
+// since its last delivery.
 type consumer[T any] struct {
 	mu      sync.Mutex
-	pending map[types.NamespacedName]*pendingChange[T] // the zero Key stands for state
-	hadMany bool                                       // pending has had maxPendingKept entries since it was made
-	root    pendingChange[T]                           // of the ring of pending changes: the first is next, the last is prev
+	pending map[types.NamespacedName]*pendingChange[T] // the zero key holds state changes
+	hadMany bool                                       // len(pending) has reached maxPendingKept since the map was made
+	root    pendingChange[T]                           // sentinel of the ring of pending changes: next is the first, prev the last
 	ready   chan struct{}
-	// state is the type of the latest change without an object, deliveredState that of the last one that was delivered.
+	// state is the latest change without an object (Synced or NotServed). deliveredState is the latest delivered state.
 	state, deliveredState watch.EventType
 }
 
-// pendingChange is the change of one object since its last delivery.
+// pendingChange is the change of an object since its last delivery.
 type pendingChange[T any] struct {
 	key          types.NamespacedName
-	delivered    stored[T]   // the state that was delivered last
-	stateChanges []Change[T] // to deliver instead of an object
+	delivered    stored[T]   // the last delivered state
+	stateChanges []Change[T] // of the zero key, in place of an object
 	update[T]
 	prev, next *pendingChange[T]
 }
@@ -140,7 +140,7 @@ func (c *consumer[T]) wake() {
 	}
 }
 
-// queue adds an object's update, or merges it into the pending change. old is the object's state before.
+// queue adds an update of an object, or merges the update into the pending change. old is the object's previous state.
 func (c *consumer[T]) queue(key types.NamespacedName, old stored[T], u update[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *consumer[T]) queueState(state watch.EventType) {
 	c.wake()
 }
 
-// maxPendingKept is the number of changes below which the map of pending ones keeps its memory.
+// maxPendingKept: a pending map of at least this size is replaced once it is empty, because maps do not shrink.
 const maxPendingKept = 256
 
 func (c *consumer[T]) push(p *pendingChange[T]) {
@@ -190,7 +190,7 @@ func (c *consumer[T]) drop(p *pendingChange[T]) {
 	p.next.prev = p.prev
 }
 
-// next removes and returns the first pending change, nil for none.
+// next removes and returns the first pending change, or nil.
 func (c *consumer[T]) next() *pendingChange[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
 	}
 	object := c.load(p.object)
 	switch {
-	case object == nil: // Run ends, since it cannot be unpacked
+	case object == nil: // the object cannot be unpacked: Run ends
 		return nil
 	case !p.delivered.exists():
 		return []Change[T]{{Type: watch.Added, Object: object}}
@@ -237,7 +237,7 @@ func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
 	}
 }
 
-// nextStates returns what to deliver for the latest state. Synced is the first that every consumer gets.
+// nextStates returns the changes to deliver for the latest state. Synced is each consumer's first state.
 func (c *consumer[T]) nextStates() (changes []Change[T]) {
 	if c.deliveredState == "" {
 		changes = append(changes, Change[T]{Type: dynamic.Synced})

@@ -1,4 +1,4 @@
-// Package cache keeps an indexed local copy of a resource current, as client-go's informers do:
+// Package cache keeps an indexed local copy of a resource current, like client-go's informers:
 //
 //	pods, err := client.Resource(ctx, "pods")
 //	if err != nil {
@@ -16,33 +16,32 @@
 //		fmt.Println(change.Type, change.Object)
 //	}
 //
-// Options.Namespaces caches a list of namespaces for users without rights on all. If the server rejects some of them, the cache has
-// the others, and WaitForSync returns an error that a program may accept:
+// Options.Namespaces caches a list of namespaces for users without rights on all namespaces. If the server rejects some
+// namespaces, the cache has the rest, and WaitForSync returns an error that a program may accept:
 //
 //	var rejected *cache.RejectedError
 //	if err := c.WaitForSync(ctx); err != nil && !errors.As(err, &rejected) {
 //		return err
 //	}
 //
-// [HealthHandler] serves the state of caches to readiness probes. A write is visible in the cache a moment later: write through a
-// handle of [Cache.TrackWrites], and call [Cache.WaitForWrites] before a read that must find it.
+// [HealthHandler] serves the state of caches to readiness probes. The cache receives a write a moment after the response. To read
+// your own writes, write through a handle of [Cache.TrackWrites] and call [Cache.WaitForWrites] before the read.
 //
-// A relist holds no second copy: a received object with a known version is dropped, any other replaces the stored version.
-// With 5,000 pods, all of them changed, the live heap was 55.5 MB before a relist, 55.6 MB in its middle and 54.5 MB after
-// it with full objects, 25.8 MB throughout with lazy ones, and 3.6 to 3.7 MB with packed ones.
+// A relist holds no second copy: received objects with a known version are dropped, other objects replace the stored version.
+// With 5,000 pods, all of them changed, the live heap before, during and after a relist was 55.5, 55.6 and 54.5 MB for full
+// objects. It was 25.8 MB throughout for lazy objects, and 3.6 to 3.7 MB for packed objects.
 //
 // # Mutations
 //
-// Objects of a cache are shared by all readers and read-only: change a DeepCopy. Full objects are also interned: equal maps
-// and slices, such as labels, containers and managed fields, are shared between objects and between versions of one object.
-// So a write to one object changes every object with an equal part. Later versions reuse unchanged parts and so keep the
-// wrong values until the parts change on the server. Indexes keep their old values. Options.DisableInterning keeps a
-// mutation in its object, where it lasts until the next version. Lazy and packed objects and structs of typed handles share
-// nothing.
+// Objects of a cache are shared by all readers and read-only: change a DeepCopy. Full objects are also interned: equal maps and
+// slices, such as labels, containers and managed fields, are shared between objects and between versions of one object. So a
+// write to an object changes every object with an equal part. Later versions reuse unchanged parts: they keep the wrong values
+// until the parts change on the server. Indexes keep their old values. With Options.DisableInterning a mutation stays in its
+// object and lasts until the next version. Lazy and packed objects and structs of typed handles share nothing.
 //
 // Under go test every cache compares a sample of its objects and Run ends with a *[MutationError]; check the error of Run.
-// Options.DetectMutations and ANYKIND_CACHE_MUTATION_DETECTOR=true compare all objects and name the field. client-go's
-// informers and their KUBE_CACHE_MUTATION_DETECTOR are in module compat, which does not intern.
+// Options.DetectMutations and ANYKIND_CACHE_MUTATION_DETECTOR=true compare all objects and name the field. Module compat has
+// client-go's informers with KUBE_CACHE_MUTATION_DETECTOR. They do not intern by default.
 //
-// With a Transform the live heap is that of the transformed objects. Each object is decoded anew, which takes more CPU.
+// With a Transform the live heap holds the transformed objects only. Unchanged parts are decoded anew, at the cost of CPU.
 package cache

@@ -9,28 +9,28 @@ import (
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// An interner makes full objects that a Transform returned share equal maps and lists: what many objects have alike, and what
-// an object has in common with its previous state. Objects without a Transform share theirs when they are decoded, see package
-// internal/jsonread. A Transform may write to what it gets, which therefore is decoded without sharing.
+// An interner shares equal maps and lists between full objects from a Transform, and between versions of one object. Objects
+// without a Transform are interned by the decoder, see package internal/jsonread. A Transform may modify its argument, so its
+// argument is decoded without sharing.
 //
-// An object is walked twice. The first walk computes a hash of each map and list from those of its content, and compares it
-// with its counterpart in the previous state. The second goes from the root to the leaves, replaces what is known and does not
-// descend into it. Of a hash that came once, a part is remembered; when it comes again, the value is kept in a generation, at
-// most maxGenerationSize bytes or maxLookups lookups long. The generation before is kept, too, and what is found there moves
-// to the current one.
+// An object is walked twice. The first walk hashes each map and list from the hashes of its content, and compares it with its
+// counterpart in the previous version. The second walk goes from the root to the leaves: a known value replaces a node, and its
+// content is skipped. The first time, only the hash of a value is remembered; the second time, the value is kept in a generation.
+// A generation ends after maxGenerationSize bytes or maxLookups lookups. The previous generation is kept, too, and values found
+// there move to the current generation.
 //
-// Invariants: values are compared, not only their hashes, which have random seeds. What a Transform returned is never written
-// to, because it may contain parts of other objects: a map or list whose content is replaced is copied. Values that JSON does
-// not have are left as they are, and so is all that contains them.
+// Invariants: values are compared, not only their hashes, whose seeds are random. Results of a Transform are never modified,
+// because they may contain parts of other objects: a map or list with replaced content is copied. Values of non-JSON types are
+// left alone, and so are the maps and lists around them.
 //
-// One goroutine at a time.
+// An interner is not safe for concurrent use.
 type interner struct {
 	seed          maphash.Seed
 	recent, older map[uint64]any // by hash
 	size          int            // estimated bytes of memory of recent
 	lookups       int            // in recent
-	seen          [][2]uint32    // hashes that came once, each in one of few slots
-	nodes         []node         // of the object that is walked
+	seen          [][2]uint32    // hashes with a single occurrence, in one of few slots
+	nodes         []node         // of the current object
 }
 
 const (
@@ -45,23 +45,23 @@ func newInterner() *interner {
 	return &interner{seed: maphash.MakeSeed(), recent: map[uint64]any{}, seen: make([][2]uint32, seenSlots)}
 }
 
-// node is a map or list of an object. Those in it follow.
+// node is a map or list of an object. The nodes in it follow.
 type node struct {
 	digest
 	value    any
-	previous any    // its counterpart in the previous state
-	name     string // in the map that it is in
-	index    int    // in the list that it is in
-	end      int    // index behind the last node in it
-	shared   any    // what takes its place
+	previous any    // its counterpart in the previous version
+	name     string // its name in a map
+	index    int    // its index in a list
+	end      int    // index after its last descendant
+	shared   any    // its replacement
 }
 
-// digest describes a value.
+// digest is the hash and the properties of a value.
 type digest struct {
 	hash      uint64
-	size      int  // estimated bytes of memory, with those of shared values
-	opaque    bool // it is or contains a value that JSON does not have
-	unchanged bool // it equals its counterpart
+	size      int  // estimated bytes of memory, including shared values
+	opaque    bool // is or contains a value of a non-JSON type
+	unchanged bool // equals its counterpart
 }
 
 // Seeds of the hashes of values of different types.
@@ -76,10 +76,10 @@ const (
 	mapHash
 )
 
-// Estimated bytes of memory of a map or list, and of one member or element.
+// Estimated bytes of memory of a map or list, of a member and of an element.
 const containerSize, memberSize, elementSize = 64, 40, 16
 
-// object returns an object that equals obj and shares maps and lists. previous is the object's previous state, nil for none.
+// object returns obj, or an equal object with shared maps and lists. previous is the object's previous version, or nil.
 func (in *interner) object(obj, previous *unstructuredv1.Unstructured) *unstructuredv1.Unstructured {
 	var before map[string]any
 	if previous != nil {
@@ -97,7 +97,7 @@ func (in *interner) object(obj, previous *unstructuredv1.Unstructured) *unstruct
 	return &unstructuredv1.Unstructured{Object: fields}
 }
 
-// digestNode returns the digest of a map or list, and appends it and all that are in it to the nodes.
+// digestNode returns the digest of a map or list. It appends the map or list and its descendants to in.nodes.
 func (in *interner) digestNode(n node) digest {
 	i := len(in.nodes)
 	in.nodes = append(in.nodes, n)
@@ -141,7 +141,7 @@ func (d *digest) add(content digest, size int) {
 	d.unchanged = d.unchanged && content.unchanged
 }
 
-// digestValue is digestNode for any value.
+// digestValue is digestNode for a value of any type.
 func (in *interner) digestValue(n node) digest {
 	d := digest{unchanged: isSame(n.value, n.previous)}
 	switch v := n.value.(type) {
@@ -167,7 +167,7 @@ func (in *interner) digestValue(n node) digest {
 	return d
 }
 
-// share returns node i, or a map or list that equals it.
+// share returns the value of node i, or an equal map or list.
 func (in *interner) share(i int) any {
 	n := in.nodes[i]
 	if n.unchanged {
@@ -195,8 +195,8 @@ func (in *interner) share(i int) any {
 	return n.value
 }
 
-// copyOf returns a copy of node i with what takes the place of the nodes in it. A member is assigned once: an assignment to a
-// full map of eight members doubles it, even if it has the member.
+// copyOf returns a copy of node i with the replacements of its children. Each member is assigned once: an assignment to a full
+// map of eight members doubles the map, even if the member exists.
 func (in *interner) copyOf(i int) any {
 	n := in.nodes[i]
 	switch value := n.value.(type) {
@@ -224,7 +224,7 @@ func (in *interner) copyOf(i int) any {
 	}
 }
 
-// lookup returns the value with this hash, nil for none.
+// lookup returns the value with this hash, or nil.
 func (in *interner) lookup(hash uint64) any {
 	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationSize {
 		in.older = in.recent
@@ -238,7 +238,7 @@ func (in *interner) lookup(hash uint64) any {
 	return in.older[hash]
 }
 
-// add keeps a value that equals node n.
+// add keeps value, which equals node n, in the current generation.
 func (in *interner) add(n node, value any) {
 	if known, found := in.recent[n.hash]; !found || !isSame(known, value) {
 		in.recent[n.hash] = value
@@ -246,7 +246,7 @@ func (in *interner) add(n node, value any) {
 	}
 }
 
-// seenBefore reports whether a hash came before, and remembers it.
+// seenBefore reports whether a hash has been seen before, and remembers it.
 func (in *interner) seenBefore(hash uint64) bool {
 	slot := &in.seen[hash%seenSlots]
 	rest := uint32(hash >> 32)
@@ -257,7 +257,7 @@ func (in *interner) seenBefore(hash uint64) bool {
 	return false
 }
 
-// equals reports whether two values are equal and of the types that JSON has.
+// equals reports whether two values are equal and of JSON types.
 func equals(a, b any) bool {
 	if isSame(a, b) {
 		return true
@@ -290,7 +290,7 @@ func equals(a, b any) bool {
 	}
 }
 
-// isSame reports whether two values are the same map or list, or equal values of another type that JSON has.
+// isSame reports whether two values are the same map or list, or equal scalars of a JSON type.
 func isSame(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -299,7 +299,7 @@ func isSame(a, b any) bool {
 	case []any:
 		b, isList := b.([]any)
 		return isList && len(a) == len(b) && reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
-	case float64: // a zero equals another of the other sign
+	case float64: // 0.0 == -0.0, but they differ in JSON
 		b, isFloat := b.(float64)
 		return isFloat && math.Float64bits(a) == math.Float64bits(b)
 	case string, int64, bool, nil:

@@ -8,11 +8,11 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// knownObjects implements dynamic.KnownObjects with the objects of a cache, so names and versions are in memory once. It reads
-// without the lock: only Run's goroutine uses it, and only Run's goroutine changes the objects.
+// knownObjects implements dynamic.KnownObjects with the objects of a cache, so names and versions are in memory only once. It
+// reads without the lock: Run's goroutine is the only user of it and the only writer of the objects.
 type knownObjects[T any] struct{ cache *Cache[T] }
 
-// knownObjects returns nil for a custom source: such a source may rename the objects of its handle.
+// knownObjects returns nil for a custom source: a custom source may rename the objects of its handle.
 func (c *Cache[T]) knownObjects() dynamic.KnownObjects {
 	if _, ok := c.source.(*dynamic.Handle[T]); ok {
 		return knownObjects[T]{c}

@@ -19,25 +19,25 @@ import (
 	"github.com/anykind/anykind/internal/objectkey"
 )
 
-// A full detector keeps the JSON of every object, a sampling detector the hash of the JSON of a sample. An object is compared
-// when it is replaced or deleted, and when Run ends. A full detector also compares all objects in between, after pauses: with many
-// objects a comparison takes seconds, in which no event is applied.
+// A full detector keeps the JSON of every object. A sampling detector keeps hashes of the JSON of a sample. An object is compared
+// when it is replaced or deleted, and when Run ends. A full detector also compares all objects from time to time: with many
+// objects this takes seconds, and delays events.
 const (
-	// sampleInterval: a sampling detector takes the first sampleInterval objects that are stored and then one in sampleInterval.
+	// sampleInterval: a sampling detector takes the first sampleInterval stored objects and then every sampleInterval-th object.
 	sampleInterval = 64
 	// minCheckPause is the minimum time between two comparisons of all objects.
 	minCheckPause = time.Second
-	// checkPauseFactor is how many times longer than the last comparison the pause is at least.
+	// checkPauseFactor: pause between comparisons >= checkPauseFactor * duration of the last comparison.
 	checkPauseFactor = 20
 )
 
-// MutationError reports that a reader has changed an object of a cache, which all readers share.
+// MutationError reports that a reader has modified an object of a cache. The objects are shared by all readers.
 type MutationError struct {
 	// Cache is the path of the cache's resource.
 	Cache string
 	Key   types.NamespacedName
-	// Field is the path of a field that was changed. Its value, which may be secret, is not included. Without
-	// Options.DetectMutations Field is unknown and "".
+	// Field is the path of a modified field, without its value, since the value may be secret. Without Options.DetectMutations
+	// Field is unknown and "".
 	Field string
 }
 
@@ -51,12 +51,12 @@ func (e *MutationError) Error() string {
 
 const detectorVariable = "ANYKIND_CACHE_MUTATION_DETECTOR"
 
-// isTest reports whether this process is a test binary, whose flags begin with "test.". testing.Testing would link package testing
-// into every program.
+// isTest reports whether this process is a test binary: only test binaries have the flag test.v. testing.Testing would link
+// package testing into every program.
 var isTest = sync.OnceValue(func() bool { return flag.Lookup("test.v") != nil })
 
-// mutationDetector compares stored objects with their state when they were stored. A nil one does nothing. It is used by Run's
-// goroutine alone.
+// mutationDetector compares stored objects with their state at the time of storing. A nil detector does nothing. Only Run's
+// goroutine uses it.
 type mutationDetector[T any] struct {
 	isSampling bool
 	seed       maphash.Seed
@@ -66,15 +66,15 @@ type mutationDetector[T any] struct {
 	nextCheck  time.Time // when a full detector compares all objects again
 }
 
-// snapshot is the state of an object when it was stored: its JSON or, while sampling, the hash of its JSON.
+// snapshot is the stored state of an object: its JSON or, while sampling, the hash of its JSON.
 type snapshot[T any] struct {
 	object *T
 	json   []byte
 	hash   uint64
 }
 
-// newMutationDetector returns the detector that the options and the environment require, nil for none. A sample of packed objects
-// is useless, since readers get others. Objects that share nothing have no sampling detector, as client-go's do not.
+// newMutationDetector returns the detector required by the options and the environment, or nil. A sample of packed objects is
+// useless, since readers get copies. Objects that share nothing are not sampled, as in client-go.
 func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
 	isEnabled, err := strconv.ParseBool(os.Getenv(detectorVariable))
 	isDisabled := err == nil && !isEnabled
@@ -91,7 +91,7 @@ func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
 	}
 }
 
-// put records an object, and compares the one that it replaces.
+// put records an object, and compares the replaced object.
 func (d *mutationDetector[T]) put(key types.NamespacedName, obj *T) {
 	if d == nil {
 		return
@@ -104,7 +104,7 @@ func (d *mutationDetector[T]) put(key types.NamespacedName, obj *T) {
 	}
 	data, err := json.Marshal(obj)
 	switch {
-	case err != nil: // types without JSON cannot be compared
+	case err != nil: // objects without JSON cannot be compared
 	case d.isSampling:
 		d.objects[key] = snapshot[T]{object: obj, hash: maphash.Bytes(d.seed, data)}
 	default:
@@ -112,7 +112,7 @@ func (d *mutationDetector[T]) put(key types.NamespacedName, obj *T) {
 	}
 }
 
-// remove compares an object that leaves the cache.
+// remove compares an object before it leaves the cache.
 func (d *mutationDetector[T]) remove(key types.NamespacedName) {
 	if d != nil {
 		d.compare(key)
@@ -120,7 +120,7 @@ func (d *mutationDetector[T]) remove(key types.NamespacedName) {
 	}
 }
 
-// compare compares one object, unless a mutation was found before.
+// compare compares an object, unless a mutation has been found.
 func (d *mutationDetector[T]) compare(key types.NamespacedName) {
 	s, found := d.objects[key]
 	if !found || d.found != nil {
@@ -145,7 +145,7 @@ func (d *mutationDetector[T]) compareAll() {
 	}
 }
 
-// check reports whether a mutation was found. A full detector compares all objects first, unless it is too early for that.
+// check reports whether a mutation has been found. A full detector first compares all objects if nextCheck has passed.
 func (d *mutationDetector[T]) check() bool {
 	if d == nil {
 		return false
@@ -158,7 +158,7 @@ func (d *mutationDetector[T]) check() bool {
 	return d.found != nil
 }
 
-// result compares all objects and returns the mutation that was found, or err.
+// result compares all objects. It returns a *MutationError if a mutation has been found, and otherwise err.
 func (d *mutationDetector[T]) result(cache string, err error) error {
 	if d == nil {
 		return err

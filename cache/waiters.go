@@ -9,8 +9,8 @@ import (
 )
 
 // Run's goroutine evaluates the conditions of waiters. Waiters are indexed by resourceVersion and by key, so the cost of an event
-// does not depend on their number: an event evaluates the waiters for reached versions of its stream and the waiters for its
-// object. Further changes of a stream's state are rare and evaluate all waiters.
+// does not depend on the number of waiters: an event evaluates the waiters for reached versions of its stream and the waiters for
+// its object. Further changes of a stream's state are rare and evaluate all waiters.
 
 // waiter is a goroutine blocked on a condition. Without version and key, the condition depends on the streams' states alone.
 type waiter struct {

@@ -30,7 +30,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// admitted are the limits of objects that were decoded before they were packed.
+// admitted are the limits for decoding packed objects. Their size was checked when they were first decoded.
 var admitted = unstructured.Limits{Object: -1}
 
 // New returns a function for [cache.Options].Pack. Conversion of T to JSON and back must be lossless. *unstructured.Lazy is JSON
