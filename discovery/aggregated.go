@@ -14,8 +14,8 @@ import (
 
 const aggregatedListKind = "APIGroupDiscoveryList"
 
-// decodeAggregated decodes the groups of an aggregated response. A part that cannot be decoded fails alone: it is the error of
-// its version, or among the rejected if that has no name. memory is the limit.
+// decodeAggregated decodes the groups of an aggregated response. An invalid group or version fails alone: the error is
+// Version.Err, or an element of rejected for an invalid group or an unnamed version. memory is the memory limit in bytes.
 func decodeAggregated(body []byte, memory int64) (groups []Group, rejected []error, err error) {
 	d := &aggregatedDecoder{reader: jsonread.Borrow(body), interner: newInterner()}
 	defer d.reader.Release()
@@ -39,7 +39,7 @@ func decodeAggregated(body []byte, memory int64) (groups []Group, rejected []err
 	return groups, nil, nil
 }
 
-// decodeItems decodes the groups one by one, after whole, the error of decoding all of them.
+// decodeItems decodes each group separately, after decoding all groups has failed with the error whole.
 func decodeItems(body []byte, memory int64, whole error) (groups []Group, rejected []error, err error) {
 	var list struct {
 		Kind  string                `json:"kind"`
@@ -63,7 +63,7 @@ func decodeItems(body []byte, memory int64, whole error) (groups []Group, reject
 	return groups, rejected, nil
 }
 
-// decodeItem decodes the versions of one group one at a time.
+// decodeItem decodes a group, each version separately.
 func (d *aggregatedDecoder) decodeItem(item []byte) (group *Group, rejected []error) {
 	var head struct {
 		Metadata struct {

@@ -6,13 +6,13 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// aggregatedDecoder decodes apidiscovery.k8s.io's APIGroupDiscoveryList, v2 and v2beta1, without its groups and versions,
-// which [Group.complete] adds to the resources.
+// aggregatedDecoder decodes apidiscovery.k8s.io's APIGroupDiscoveryList, v2 and v2beta1. The resources still lack group and
+// version, see [Group.complete].
 type aggregatedDecoder struct {
 	reader   *jsonread.Reader
 	interner *interner
-	memory   int64 // that is left for parts that are decoded one by one
-	// resources and subresources are those of the version and the resource being read, copied when their number is known.
+	memory   int64 // remaining memory for separately decoded parts
+	// resources and subresources are buffers for the current version and resource. They are copied at their final length.
 	resources    []Resource
 	subresources []Subresource
 }
@@ -95,7 +95,7 @@ func (d *aggregatedDecoder) version() (version Version, err error) {
 	if len(d.resources) == 0 {
 		return version, err
 	}
-	// One allocation for all resources of a version, which have the same lifetime.
+	// One allocation for all resources of a version, since their lifetime is the same.
 	resources := append([]Resource(nil), d.resources...)
 	version.Resources = make([]*Resource, len(resources))
 	for i := range resources {
@@ -179,7 +179,7 @@ func (d *aggregatedDecoder) kind() (gvk schema.GroupVersionKind, err error) {
 	return gvk, err
 }
 
-// object reads an object or null. For each of its fields it calls member, which reads the value.
+// object reads an object or null. It calls member for each field, to read the value.
 func (d *aggregatedDecoder) object(member func(field string) error) error {
 	if isNull, err := d.null(); isNull || err != nil {
 		return err
@@ -196,7 +196,7 @@ func (d *aggregatedDecoder) object(member func(field string) error) error {
 	return err
 }
 
-// list reads a list or null. For each of its elements it calls element, which reads it.
+// list reads a list or null. It calls element for each element, to read the element.
 func (d *aggregatedDecoder) list(element func() error) error {
 	if isNull, err := d.null(); isNull || err != nil {
 		return err
@@ -213,7 +213,7 @@ func (d *aggregatedDecoder) list(element func() error) error {
 	return err
 }
 
-// texts reads a list of strings, which makeList makes of the interner's key, or null, which is nil.
+// texts reads a list of strings. makeList makes the result from the interner's key. null is nil.
 func (d *aggregatedDecoder) texts(makeList func(*interner, int) []string) ([]string, error) {
 	if isNull, err := d.null(); isNull || err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (d *aggregatedDecoder) texts(makeList func(*interner, int) []string) ([]str
 	return makeList(d.interner, n), nil
 }
 
-// text reads a string or null, which is "".
+// text reads a string. null is "".
 func (d *aggregatedDecoder) text() (string, error) {
 	b, err := d.textBytes()
 	if err != nil {
@@ -256,7 +256,7 @@ func (d *aggregatedDecoder) null() (bool, error) {
 	return true, d.reader.Literal("null")
 }
 
-// skip reads a value of a field that is not used.
+// skip reads the value of an unused field.
 func (d *aggregatedDecoder) skip() error {
 	_, _, err := d.reader.Skip()
 	return err

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Client discovers the resources of one server and keeps the latest snapshot. It is safe for concurrent use.
+// Client discovers the resources of a server and keeps the latest snapshot. It is safe for concurrent use.
 type Client struct {
 	conn *transport.Conn // nil offline
 	disk *diskCache      // nil without Options.CacheDir
@@ -73,8 +73,7 @@ func New(conn *transport.Conn, opts *Options) *Client {
 	return client
 }
 
-// NewOffline returns a client without a server. Snapshot and Refresh return the given snapshot. Methods that send requests
-// fail.
+// NewOffline returns a client without a server. Snapshot and Refresh return the given snapshot. Methods with a request fail.
 func NewOffline(snapshot *Snapshot) *Client { return New(nil, &Options{Snapshot: snapshot}) }
 
 var errOffline = errors.New("no server: the client was made with NewOffline")
@@ -109,7 +108,7 @@ func (c *Client) setChecked(requestedAt time.Time) {
 	}
 }
 
-// latestAndChanged returns the latest snapshot and a channel that is closed when a newer snapshot is published.
+// latestAndChanged returns the latest snapshot and a channel, closed when the next snapshot is published.
 func (c *Client) latestAndChanged() (*Snapshot, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +140,7 @@ func (c *Client) latestOrCached() *Snapshot {
 	return c.latest
 }
 
-// Refresh requests a snapshot now. It returns the previous snapshot, the same pointer, if nothing has changed. With aggregated
+// Refresh requests a snapshot now. If nothing has changed, it returns the previous snapshot (the same pointer). With aggregated
 // discovery an unchanged server returns two empty responses.
 //
 // Overlapping calls share a request only if it was sent after the call: the result is never older than the call. An unreadable
@@ -207,7 +206,7 @@ func (c *Client) saveToDisk(snapshot *Snapshot, requestedAt time.Time) {
 	}
 }
 
-// contextMutex is a mutex with a lock method that takes a context. It is a channel of capacity 1.
+// contextMutex is a mutex whose lock method takes a context. It is a channel of capacity 1.
 type contextMutex chan struct{}
 
 func (m contextMutex) lock(ctx context.Context) error {

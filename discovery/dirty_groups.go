@@ -64,7 +64,8 @@ func (d *dirtyGroups) delay(now time.Time) time.Duration {
 	return max(delay, 0)
 }
 
-// next returns the groups to request now and schedules their next checks. It returns allGroups alone if that is cheaper.
+// next returns the groups to request now and schedules their next checks. It returns only allGroups if all groups are due or if a
+// request for all groups is cheaper.
 func (d *dirtyGroups) next(now time.Time) []string {
 	var due []string
 	all := false

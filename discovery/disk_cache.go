@@ -29,9 +29,9 @@ const (
 	noResourcesFile = "noresources.json"
 )
 
-// diskCache reads and writes kubectl's discovery cache of one server, in the layout of client-go's discovery/cached/disk:
-// servergroups.json, and serverresources.json in a folder for each group version. It is safe for concurrent use, also by
-// several processes: every file is replaced atomically.
+// diskCache reads and writes kubectl's discovery cache of a server, in the layout of client-go's discovery/cached/disk:
+// servergroups.json, and serverresources.json in a folder for each group version. It is safe for concurrent use, also by several
+// processes: every file is replaced atomically.
 type diskCache struct {
 	dir string // the server's folder
 }
@@ -66,7 +66,7 @@ func DefaultCacheDir() (string, error) {
 	return filepath.Join(home, ".kube", "cache"), nil
 }
 
-// folder returns the folder of a group version. It rejects names that would escape from the cache folder.
+// folder returns the folder of a group version. Names leading out of the cache folder are rejected.
 func (d *diskCache) folder(gv schema.GroupVersion) (string, error) {
 	if gv.Group != "" && !isFolderName(gv.Group) || !isFolderName(gv.Version) {
 		return "", fmt.Errorf("group version %q is not a folder name", gv)
@@ -147,8 +147,8 @@ func (f *validFiles) read(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
-	// A file from the future may be due to a clock that was set back. Unlike kubectl, this limits it to maxDiskAge, too:
-	// otherwise the file would be valid for too long.
+	// After a clock has been set back, a file may be from the future. Unlike kubectl, such a file is limited to maxDiskAge, too:
+	// otherwise it would be valid for too long.
 	modified := info.ModTime()
 	if age := f.now.Sub(modified); age > maxDiskAge || age < -maxDiskAge {
 		return nil, fmt.Errorf("%s: expired: written %s ago", path, age.Round(time.Second))

@@ -26,7 +26,7 @@ const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 type root struct {
 	groups   []Group
 	rejected []error
-	// aggregated reports that the versions came with their resources.
+	// aggregated is set if the response contains the versions' resources.
 	aggregated bool
 	// etag is sent as If-None-Match with the next request. It is "" if the server sent none.
 	etag string

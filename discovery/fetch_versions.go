@@ -16,8 +16,7 @@ import (
 )
 
 // A server without aggregated discovery proxies requests for group versions to other API servers. If such a backend hangs, its
-// versions are late after a grace period, so that they do not delay the rest. Only callers in need of a late version wait for
-// it.
+// versions are late after a grace period and do not delay the rest. Callers wait for a late version only if they need it.
 const (
 	// maxParallelVersions bounds the concurrent requests for group versions.
 	maxParallelVersions = 16

@@ -76,7 +76,7 @@ func (in *interner) listInKey(n int) []string {
 	return known
 }
 
-// newList is like listInKey, but does not intern the list. It is for lists that rarely repeat.
+// newList is like listInKey without interning, for rarely repeated lists.
 func (in *interner) newList(n int) []string {
 	list := make([]string, 0, n) // exact capacity
 	start := 0

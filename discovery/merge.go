@@ -11,8 +11,8 @@ import (
 )
 
 // This file merges responses into the latest snapshot. Requests for all groups and for single groups overlap. Each response
-// carries the time of its request: a group is replaced only by a later request. Published snapshots are immutable. A new
-// snapshot takes over missing parts from its predecessor and is dropped if the two are equal.
+// carries the time of its request: a group is replaced only by a later request. Published snapshots are immutable. A new snapshot
+// takes over missing parts from its predecessor and is dropped if both are equal.
 
 // maxRemoved bounds Snapshot.Removed.
 const maxRemoved = 1000
@@ -84,7 +84,7 @@ func replaceGroup(groups []Group, name string, replacement *Group) []Group {
 	return append(groups, replaced...)
 }
 
-// copyGroups copies groups and versions, so that mergePrevious does not change an earlier response or snapshot.
+// copyGroups copies groups and versions, because mergePrevious must not change an earlier response or snapshot.
 func copyGroups(lists ...[]Group) []Group {
 	groups := slices.Concat(lists...)
 	for i := range groups {
@@ -94,7 +94,7 @@ func copyGroups(lists ...[]Group) []Group {
 }
 
 // mergePrevious adds the last known resources of unreadable versions and the removed resources to next. It returns previous if
-// the two are equal.
+// both are equal.
 func mergePrevious(previous, next *Snapshot) *Snapshot {
 	if previous == nil {
 		return next
@@ -112,7 +112,7 @@ func mergePrevious(previous, next *Snapshot) *Snapshot {
 	return next
 }
 
-// mergeRemoved returns the removed resources, latest first. Resources that are served again are dropped.
+// mergeRemoved returns the removed resources, latest first. Resources served again are dropped.
 func mergeRemoved(previous, next *Snapshot) []RemovedResource {
 	var removed []RemovedResource
 	served := next.resourcesByGVR()

@@ -18,12 +18,12 @@ type ResourceFilter struct {
 	Categories []string
 }
 
-// PreferredResources yields each selected resource once, in the server's order. The version is the server's preferred version
-// of the group. If that version lacks the resource or is unhealthy, the next version with the resource is used, healthy
+// PreferredResources yields each selected resource once, in the server's order. The version is the server's preferred version of
+// the group. If the preferred version lacks the resource or is unhealthy, the next version with the resource is used, healthy
 // versions first. The filter applies to this version only. Resources without verbs, with only subresources served, are omitted.
 //
-// An unreadable group version contributes its last known resources, or none. Callers that need a complete list check
-// [Version.Healthy] of each of [Snapshot.Versions].
+// An unreadable group version contributes its last known resources, or none. To require a complete list, check [Version.Healthy]
+// of each of [Snapshot.Versions].
 func (s *Snapshot) PreferredResources(filter *ResourceFilter) iter.Seq[*Resource] {
 	filter = cmp.Or(filter, &ResourceFilter{})
 	return func(yield func(*Resource) bool) {

@@ -14,12 +14,12 @@ const refreshTimeout = 30 * time.Second
 var runBackoff = retry.Backoff{Min: 200 * time.Millisecond, Max: 10 * time.Second}
 
 // Run keeps the snapshot current until ctx ends. It watches CustomResourceDefinitions and APIServices and requests the changed
-// groups. It also requests all groups every 30 seconds, because the resources of aggregated API servers change without an
-// event. An unchanged server with aggregated discovery then returns two empty responses.
+// groups. It also requests all groups every 30 seconds, because the resources of aggregated API servers change without an event.
+// An unchanged server with aggregated discovery then returns two empty responses.
 //
 // Run retries connection failures and server errors. It returns the error of ctx or a terminal *apierrors.StatusError:
-// apierrors.IsForbidden if the user may not list or watch both resources. A starting server denies all requests for a moment,
-// so a denial is returned only after five seconds without a success. A new group is last in the order of groups until the next
+// apierrors.IsForbidden if the user may not list or watch both resources. A starting server denies all requests for a moment, so
+// a denial is returned only after five seconds without a success. A new group is last in the order of groups until the next
 // request for all groups, some seconds later.
 func (c *Client) Run(ctx context.Context) error {
 	if c.conn == nil {
@@ -69,9 +69,9 @@ type refreshResult struct {
 	err   error
 }
 
-// refreshDirty requests the groups received from dirty. Each group has its own worker, so that a hanging request delays no
-// other group. It returns when ctx ends or the server denies discovery for more than five seconds. Errors of single requests
-// are ignored: the next scheduled check tries again.
+// refreshDirty requests the groups received from dirty. Each group has its own worker, because a hanging request must not delay
+// the remaining groups. It returns when ctx ends or the server denies discovery for more than five seconds. Errors of single
+// requests are ignored: the next scheduled check tries again.
 func (c *Client) refreshDirty(ctx context.Context, workers *sync.WaitGroup, dirty <-chan string) error {
 	schedule := newDirtyGroups(time.Now())
 	active := map[string]bool{} // group in flight → marked dirty meanwhile

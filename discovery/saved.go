@@ -40,8 +40,8 @@ func (s *Snapshot) Save(path string) error {
 	return nil
 }
 
-// Load reads a file written by [Snapshot.Save]. It rejects anything else: damaged files, edits other than white space, and
-// formats of other versions of this package.
+// Load reads a file written by [Snapshot.Save]. It rejects damaged files, edits beyond white space, and files with a different
+// format version.
 func Load(path string) (*Snapshot, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -123,8 +123,8 @@ func decodeVerified(data []byte, checksum string) (*Snapshot, error) {
 	return snapshot, validateGroups(snapshot.Groups)
 }
 
-// The types of a saved file are separate from Snapshot's types, so that a change of Snapshot does not change the format by
-// accident. Resources have the format of legacy discovery.
+// The types of a saved file are separate from Snapshot's types: a change of Snapshot must not change the format by accident.
+// Resources have the format of legacy discovery.
 
 type savedHead struct {
 	Kind     string `json:"kind"`

@@ -102,7 +102,7 @@ func (c *Client) awaitDefinitions(ctx context.Context, called time.Time, query *
 	return latest, nil
 }
 
-// refreshGroups requests the given groups, or all groups if that takes no more requests.
+// refreshGroups requests the given groups, or all groups if this takes no more requests.
 func (c *Client) refreshGroups(ctx context.Context, latest *Snapshot, groups []string) (*Snapshot, error) {
 	if latest.Aggregated || len(groups) == 0 {
 		return c.limitedRefresh(ctx, time.Now())
@@ -185,8 +185,8 @@ func (d *definitionList) unserved(
 	return groups, wait
 }
 
-// listDefinitions returns the resources that the definitions define. It requests a table: only names are needed, and a row
-// takes about 100 bytes.
+// listDefinitions returns the resources of the definitions. It requests a table: only names are needed, and a row takes about 100
+// bytes.
 func (c *Client) listDefinitions(ctx context.Context) ([]schema.GroupResource, error) {
 	if err := retry.Sleep(ctx, c.limiter.Reserve(1)); err != nil {
 		return nil, err

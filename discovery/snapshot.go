@@ -23,7 +23,7 @@ type Snapshot struct {
 	Rejected []error
 }
 
-// RemovedResource is a resource that the server no longer serves.
+// RemovedResource is a resource no longer served by the server.
 type RemovedResource struct {
 	Resource *Resource
 	// DetectedAt is the time of the first snapshot without the resource.
@@ -41,7 +41,7 @@ type Version struct {
 	Name string
 	// Resources are in the server's order. If the version is stale or unreadable, they are the last known resources, if any.
 	Resources []*Resource
-	// Stale reports that the server could not reach the API server behind the version.
+	// Stale is set if the server could not reach the API server behind the version.
 	Stale bool
 	// Err is the error of reading the version's resources, or nil.
 	Err error

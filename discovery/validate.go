@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxName bounds every name from a server: group, resource, kind, category and others.
+	// maxName bounds every name from a server, such as a group, resource, kind or category.
 	maxName = validation.DNS1123SubdomainMaxLength
 	// maxRejected bounds Snapshot.Rejected.
 	maxRejected = 100

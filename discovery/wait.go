@@ -17,15 +17,15 @@ const (
 	maxWaitDelay = 10 * time.Second
 )
 
-// WaitForSnapshot returns the first snapshot for which isServed returns true. The snapshot is never older than the call, because the
-// latest snapshot may contain deleted kinds. It refreshes at once and then repeatedly until ctx ends, with a delay that
-// grows from ten milliseconds to ten seconds. After its first refresh it also checks every snapshot published by other calls:
-// with [Client.Run] a new kind is seen as soon as its definition. Concurrent waits share refreshes. These count towards the
-// rate limit of [Client.Search]. A client without a server checks its only snapshot.
+// WaitForSnapshot returns the first snapshot accepted by isServed. The snapshot is never older than the call, because the latest
+// snapshot may contain deleted kinds. WaitForSnapshot refreshes at once and then repeatedly until ctx ends. The delay grows from
+// ten milliseconds to ten seconds. After its first refresh it also checks every snapshot published by concurrent calls: with
+// [Client.Run] a new kind is seen as soon as its definition. Concurrent waits share refreshes. Refreshes count towards the rate
+// limit of [Client.Search]. A client without a server checks its only snapshot.
 //
 // isServed is called in the caller's goroutine, possibly several times with the same snapshot. Connection failures and server
-// errors are retried. WaitForSnapshot returns the error of ctx with the last failure, or a terminal rejection by the server. A denial
-// (401 or 403) is terminal after five seconds.
+// errors are retried. WaitForSnapshot returns the error of ctx with the last failure, or a terminal rejection by the server. A
+// denial (401 or 403) is terminal after five seconds.
 func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) bool) (*Snapshot, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// watchedSources are the list paths of the objects that define the served resources. The name of each object ends in a group:
+// watchedSources are the list paths of CustomResourceDefinitions and APIServices. The name of each object ends in a group:
 // widgets.example.com, v1.example.com. Only metadata is requested, because definitions are large.
 var watchedSources = []string{definitionsPath, "/apis/apiregistration.k8s.io/v1/apiservices"}
 
@@ -33,7 +33,7 @@ const (
 	minWatchInterval = time.Second
 	// watchGrace is added to timeoutSeconds for the client's own timeout of a watch.
 	watchGrace = 30 * time.Second
-	// maxEvent bounds one event of a watch, and what is buffered.
+	// maxEvent bounds the bytes read for a watch event.
 	maxEvent = 4 << 20
 )
 
