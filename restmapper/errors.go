@@ -15,18 +15,18 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// NoMatchError reports that the server does not serve the name, or no longer does. meta.IsNoMatchError recognizes it.
+// NoMatchError is the error for a name without a served resource or kind. meta.IsNoMatchError recognizes it.
 type NoMatchError struct {
-	Name string // that was looked up
+	Name string // as looked up
 	// Suggestions are resources with similar names, the most similar first.
 	Suggestions []string
 	// ServedVersions are the versions with the name if the requested version lacks it.
 	ServedVersions []string
-	// RemovedAt is the time at which this client saw the name disappear; zero if it never knew the name.
+	// RemovedAt is the time of the first snapshot without the name; zero if this client never knew the name.
 	RemovedAt time.Time
 	// UnknownGroup is the typed API group if the server does not serve it.
 	UnknownGroup string
-	// IsCategory reports that the name is a category. [Mapper.Resources] accepts categories.
+	// IsCategory is set if the name is a category. [Mapper.Resources] accepts categories.
 	IsCategory bool
 }
 
@@ -64,9 +64,9 @@ func (e *NoMatchError) Is(target error) bool {
 	return ok
 }
 
-// AmbiguousError reports that a name matches several resources. meta.IsAmbiguousError recognizes it.
+// AmbiguousError is the error for a name with several matching resources. meta.IsAmbiguousError recognizes it.
 type AmbiguousError struct {
-	Name string // that was looked up
+	Name string // as looked up
 	// Candidates are the matching resources in the server's order of preference. kubectl would take the first.
 	Candidates []schema.GroupVersionResource
 }
@@ -85,11 +85,11 @@ func (e *AmbiguousError) Is(target error) bool {
 	return ok
 }
 
-// UnavailableError reports that a name cannot be resolved now: discovery fails, or a candidate group version cannot be read. With
-// a typed group, its unhealthy versions are candidates. Without a group, only unhealthy versions without an earlier snapshot are
-// candidates. A later lookup may succeed; meta.IsNoMatchError is false.
+// UnavailableError is the error for a name that cannot be resolved now: discovery fails, or a candidate group version cannot be
+// read. With a typed group, its unhealthy versions are candidates. Without a group, only unhealthy versions without an earlier
+// snapshot are candidates. A later lookup may succeed; meta.IsNoMatchError is false.
 type UnavailableError struct {
-	Name string // that was looked up
+	Name string // as looked up
 	// Suggestions are readable resources with similar names, the most similar first.
 	Suggestions []string
 	// Causes are the discovery errors. errors.As finds the server's *apierrors.StatusError in them.
@@ -193,7 +193,7 @@ func (x *index) unreadable(q *query) []error {
 }
 
 // mayBeInVersion reports whether an unhealthy version may have the query. Without a typed group only a version without known
-// resources counts: one broken group must not make every mistyped name unavailable.
+// resources counts: a broken group must not make every mistyped name unavailable.
 func (q *query) mayBeInVersion(gv schema.GroupVersion, version *discovery.Version) bool {
 	return q.acceptsVersion(gv.Version) && slices.ContainsFunc(q.all(), func(in interpretation) bool {
 		switch {

@@ -17,11 +17,11 @@ type rank uint8
 const (
 	rankName rank = iota // plurals, singulars in lower case, and kinds
 	rankShortName
-	rankLowerKind // kinds in lower case that are not their resource's singular
+	rankLowerKind // kinds in lower case, unless equal to the singular
 )
 
-// index finds the resources of a snapshot by all their names. Linked lists in one slice, instead of a slice for each name, keep
-// the index at a few dozen allocations for 2,000 resources.
+// index finds the resources of a snapshot by all their names. Linked lists in a shared slice, instead of a slice for each name,
+// keep the index at a few dozen allocations for 2,000 resources.
 type index struct {
 	snapshot *discovery.Snapshot
 	// lists are the entries of each name, in the order of preference.
@@ -79,7 +79,7 @@ func (x *index) add(resource *discovery.Resource) {
 	}
 }
 
-// addName adds an entry unless the resource already has one for the name.
+// addName adds an entry unless the resource already has an entry for the name.
 func (x *index) addName(name string, by rank, resource *discovery.Resource) {
 	if name == "" {
 		return

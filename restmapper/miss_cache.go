@@ -35,7 +35,7 @@ type miss struct {
 	retryAt  time.Time
 	searches int                 // in a row
 	index    weak.Pointer[index] // the index without the name
-	err      error               // made from that index
+	err      error               // for this index
 }
 
 // get returns the error, for the given index, of a missing query before its retryAt, otherwise nil.

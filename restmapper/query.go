@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/discovery"
 )
 
-// interpretation is one meaning of a typed name.
+// interpretation is a possible meaning of a typed name.
 type interpretation struct {
 	name, version, group string
 	hasGroup             bool // a group was typed; "" is the core group if hasGroup, and otherwise any group
@@ -18,11 +18,11 @@ type interpretation struct {
 	groupIsPrefix        bool // the group may be abbreviated, as in storageclasses.storage
 }
 
-// query is the name of one lookup. It is passed by value and has no pointers to the stack, to avoid allocations.
+// query is the name of a lookup. It is passed by value and has no pointers to the stack, to avoid allocations.
 type query struct {
 	// text is the name as typed. It is "" for a kind or resource of a RESTMapper: their text is made only for errors.
 	text string
-	// interpretations has count meanings of the text, in the order in which kubectl tries them.
+	// interpretations has count meanings of the text, in kubectl's order.
 	interpretations [2]interpretation
 	count           int
 	// versions are the acceptable versions if the caller named several.
@@ -85,7 +85,7 @@ func (in *interpretation) inGroup(group string) bool {
 	return group == in.group
 }
 
-// mayBeInGroup is inGroup with an abbreviated group if that is allowed.
+// mayBeInGroup is like inGroup, but accepts an abbreviated group unless the query is for a kind or has a version.
 func (in *interpretation) mayBeInGroup(group string) bool {
 	prefix := interpretation{group: in.group, groupIsPrefix: in.version == "" && !in.isKind}
 	return in.inGroup(group) || prefix.inGroup(group)

@@ -197,7 +197,7 @@ func (x *index) fullNamed(in *interpretation) []*discovery.Resource {
 	})
 }
 
-// restMappings returns a kind's mappings, one for each group version. The kind may be in lower case, or a list kind.
+// restMappings returns the mappings of a kind, for each group version. The kind may be in lower case, or a list kind.
 func (x *index) restMappings(q query) ([]*meta.RESTMapping, error) {
 	var mappings []*meta.RESTMapping
 	for _, resource := range x.ofKind(&q, q.interpretations[0].name) {
@@ -212,7 +212,7 @@ func (x *index) restMappings(q query) ([]*meta.RESTMapping, error) {
 	return mappings, nil
 }
 
-// ofKind returns the resources of a kind. The later of two in a group version wins, as in client-go.
+// ofKind returns the resources of a kind. Of two resources in a group version the later wins, as in client-go.
 func (x *index) ofKind(q *query, name string) []*discovery.Resource {
 	in := q.interpretations[0]
 	in.isKind = false

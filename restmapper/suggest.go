@@ -16,7 +16,7 @@ const maxSuggestions = 3
 // name matches exactly: then the group is wrong.
 func (x *index) suggest(q *query) []string {
 	distances := map[string]int{}
-	var names []string // in the server's order, so that sorting is deterministic
+	var names []string // in the server's order, for deterministic sorting
 	for _, in := range q.all() {
 		typed := strings.ToLower(in.name)
 		for resource := range x.resources() {

@@ -26,7 +26,7 @@ func (m *Mapper) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionK
 
 func waitFor[T any](ctx context.Context, m *Mapper, names []T, parse func(T) query) ([]*discovery.Resource, error) {
 	found := make([]*discovery.Resource, len(names))
-	var missing query // was not found last
+	var missing query // the last name without a match
 	var lookupErr error
 	_, err := m.discovery.WaitForSnapshot(ctx, func(snapshot *discovery.Snapshot) bool {
 		x := m.index(snapshot)
