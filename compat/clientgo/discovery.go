@@ -23,12 +23,12 @@ import (
 )
 
 // CachedDiscovery implements client-go's discovery interfaces over a discovery client. The snapshot of the discovery client is
-// the cache: groups and resources come from the latest snapshot, and discovery.Client.Run keeps it current. client-go requests
-// the OpenAPI documents and the server's version over the same connection. The caller may change the returned lists.
-// CachedDiscovery is safe for concurrent use.
+// the cache: groups and resources come from the latest snapshot, and discovery.Client.Run keeps it current. The server's version
+// and the OpenAPI documents are requested over the same connection, the documents by client-go. The caller may change the
+// returned lists. CachedDiscovery is safe for concurrent use.
 //
-// As in client-go, an unreadable or stale group version is left out. ServerGroupsAndResources and ServerPreferredResources report
-// it in a *discovery.ErrGroupDiscoveryFailed.
+// As in client-go, the resources of an unreadable or stale group version are left out. ServerGroupsAndResources and
+// ServerPreferredResources report the version in a *discovery.ErrGroupDiscoveryFailed.
 type CachedDiscovery struct {
 	ctx    context.Context //nolint:containedctx // client-go's interface has methods without a context
 	client *discovery.Client
@@ -40,8 +40,8 @@ type CachedDiscovery struct {
 	openAPI        openapi.Client
 }
 
-// delegate has methods of client-go 0.37's interfaces whose result types older versions lack: OpenAPIV3WithContext and
-// WithLegacyWithContext.
+// delegate implements OpenAPIV3WithContext and WithLegacyWithContext of client-go 0.37's interfaces. Older versions of client-go
+// lack the result types of these methods.
 type delegate = clientgo.DiscoveryClient
 
 var (

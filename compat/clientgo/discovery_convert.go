@@ -79,8 +79,8 @@ func discoveryFailure(failed map[schema.GroupVersion]error) error {
 	return &clientgo.ErrGroupDiscoveryFailed{Groups: failed}
 }
 
-// preferredResources returns a list for each version of a group. Each resource is in the list of the group's preferred version if
-// that version serves it, and of the first serving version otherwise. Subresources are left out.
+// preferredResources returns a list for each version of a group. Each resource is in the list of the preferred version, or else
+// of the first version with the resource. Subresources are left out.
 func preferredResources(group *metav1.APIGroup, served map[schema.GroupVersion]*metav1.APIResourceList) (lists []*metav1.APIResourceList) {
 	byVersion := map[string]*metav1.APIResourceList{}
 	order := []string{group.PreferredVersion.Version}

@@ -127,9 +127,9 @@ func (g *RESTClientGetter) ToRESTMapper() (meta.RESTMapper, error) {
 	return clients.mapper, nil
 }
 
-// ToRawKubeConfigLoader returns the loader of the wrapped getter. That loader's ClientConfig sends requests without anykind. A
-// getter over a connection alone returns the config of ToRESTConfig and the connection's namespace. Its raw config has the server
-// and the namespace, but no credential.
+// ToRawKubeConfigLoader returns the loader of the wrapped getter. The config of that loader does not use the connection. A getter
+// over a connection alone returns the config of ToRESTConfig and the connection's namespace. Its raw config has the server and
+// the namespace, but no credential.
 func (g *RESTClientGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return g.configs.ToRawKubeConfigLoader()
 }

@@ -124,8 +124,8 @@ func (c *consistentClient) recordObject(ctx context.Context, obj client.Object, 
 	})
 }
 
-// writeOf returns the write of a response that was decoded into obj, nil if obj has no resourceVersion. An update that removes
-// the last finalizer deletes the object. The response then has the resourceVersion before the deletion.
+// writeOf returns the write of a response decoded into obj, nil if obj has no resourceVersion. An update that removes the last
+// finalizer deletes the object. Its response has the resourceVersion before the deletion, so the write has only the UID.
 func writeOf(obj client.Object) *dynamic.Write {
 	if obj.GetResourceVersion() == "" {
 		return nil

@@ -40,8 +40,8 @@ type Config[T any] struct {
 	Import func(any) (obj *T, ok bool)
 }
 
-// Informer is a client-go SharedIndexInformer over a cache. Run creates the cache, because transforms, indexes and handlers may
-// be added until then.
+// Informer is a client-go SharedIndexInformer over a cache. Run creates the cache, because transforms, indexes and resync periods
+// may change until then.
 //
 // KUBE_CACHE_MUTATION_DETECTOR=true makes the cache compare its objects, like cache.Options.DetectMutations. RunWithContext
 // panics with the *cache.MutationError, as client-go's detector panics.
