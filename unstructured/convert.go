@@ -10,21 +10,20 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// As converts obj to a new T, a struct with json tags; metav1.TypeMeta and ObjectMeta, metav1.Time, resource.Quantity,
-// intstr.IntOrString, runtime.RawExtension and other json.Unmarshalers mean what they mean to the API server. It converts
-// as Kubernetes' own clients do, by sigs.k8s.io/json: field names match exactly or not at all, fields that T lacks are
-// not read and may hold what JSON cannot have, integers in an any are int64. The result shares no memory with obj. A
+// As converts obj to a new T, a struct with json tags. metav1.TypeMeta and ObjectMeta, metav1.Time, resource.Quantity,
+// intstr.IntOrString, runtime.RawExtension and further json.Unmarshalers are decoded like in the API server. As uses
+// sigs.k8s.io/json like Kubernetes' own clients: field names are case-sensitive, unknown fields are ignored, and integers in an
+// any are int64. A value without a JSON form may be an error even in an unknown field. The result shares no memory with obj. A
 // *[Lazy] is converted straight from its JSON, where 1.0 is no integer.
 //
-// T may be [Object] or [Lazy], too: that is obj itself if it is one, and otherwise a conversion.
+// T may be [Object] or [Lazy], too. The result is obj itself if obj is a *T, and otherwise a conversion.
 //
-// A value that does not fit into T is an error that names its path and both types: ".spec.replicas: is string, not
-// int32"; of a json.Unmarshaler it is that type's own error behind the path. errors.As finds the cause. A nil obj is an
-// error. A Lazy that would exceed the default of [Limits].Object in T is a *[LimitError]. Safe for concurrent use as long as
-// obj is not changed.
+// A value of an unexpected type is an error with its path and both types: ".spec.replicas: is string, not int32". The error of a
+// json.Unmarshaler follows the path. errors.As finds the cause. A nil obj is an error. A Lazy beyond the default of
+// [Limits].Object in T is a *[LimitError]. As is safe for concurrent use as long as obj is not changed.
 //
-// Generated types work too, for programs that have them: unstructured.As[corev1.Pod](obj). [Into] is for a type that is
-// known at run time only.
+// Generated types work too, for programs with these types: unstructured.As[corev1.Pod](obj). [Into] is for a type known at run
+// time only.
 func As[T any, O *Object | *Lazy](obj O) (*T, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("cannot read a nil object as %s", reflect.TypeFor[T]())
@@ -39,9 +38,9 @@ func As[T any, O *Object | *Lazy](obj O) (*T, error) {
 	return into, nil
 }
 
-// Into is [As] for a type that is known at run time only, such as one of a runtime.Scheme or of a registry of the caller:
-// it replaces what into, a non-nil pointer, points to. Nothing is merged: fields that obj lacks are zero afterwards. The
-// result shares no memory with obj, even if into is an *Object. On an error *into is unchanged.
+// Into is [As] for a type known at run time only, such as a type of a runtime.Scheme. It replaces the target of into, a non-nil
+// pointer. Nothing is merged: fields missing from obj are zero afterwards. The result shares no memory with obj, even if into is
+// an *Object. On an error the target is unchanged.
 func Into[O *Object | *Lazy](obj O, into any) error { return convertInto(obj, into, Limits{}) }
 
 // Into is [Into] with the limit l.Object for the result.
@@ -70,7 +69,7 @@ func convertInto[O *Object | *Lazy](obj O, into any, limits Limits) error {
 	return nil
 }
 
-// convert sets what into, a pointer, points to, which is zero, to obj.
+// convert stores obj in the target of into. The target must be zero.
 func convert[O *Object | *Lazy](obj O, into reflect.Value, limits Limits) error {
 	var data []byte
 	switch obj := any(obj).(type) {
@@ -79,7 +78,7 @@ func convert[O *Object | *Lazy](obj O, into reflect.Value, limits Limits) error 
 		if planOf(target.Type()).store(obj.Object, target, 0) {
 			return nil
 		}
-		target.SetZero() // what was stored halfway
+		target.SetZero() // a partial result
 		var err error
 		if data, err = Encode(obj); err != nil {
 			return err
@@ -90,7 +89,7 @@ func convert[O *Object | *Lazy](obj O, into reflect.Value, limits Limits) error 
 	return limits.unmarshalObject(data, into.Interface())
 }
 
-// unmarshalObject reads JSON that has been checked into what into points to.
+// unmarshalObject decodes valid JSON into the target of into.
 func (l Limits) unmarshalObject(data []byte, into any) error {
 	switch into := into.(type) {
 	case *Object:
@@ -129,13 +128,12 @@ func isNil[O *Object | *Lazy](obj O) bool {
 
 var errNilObject = errors.New("cannot convert a nil object")
 
-// From converts a Go value that is an object in JSON: a struct with json tags, a map, a pointer to one, a json.Marshaler;
-// an [Object] or a [Lazy], too. The result is what [Decode] would return for what encoding/json writes, with all that the
-// tags require (omitempty, omitzero, inline), and shares no memory with v.
+// From converts a Go value to an object: a struct with json tags, a map, a pointer to either, a json.Marshaler, an [Object] or a
+// [Lazy]. Its JSON form must be an object. The result equals [Decode] of the output of encoding/json, including the effects of
+// tags (omitempty, omitzero, inline). It shares no memory with v.
 //
-// kind and apiVersion may be missing or empty, as in many structs: set them before the object is sent. A nil
-// pointer or map, a list or a scalar is an error that names its type, and so is what encoding/json cannot write.
-// A value that JSON cannot have is an error that names its path, as in [Encode].
+// kind and apiVersion may be missing or empty, as in many structs: set them before the object is sent. A nil pointer or map, a
+// list or a scalar is an error with its type. A value without a JSON form is an error with its path, as in [Encode].
 func From(v any) (*Object, error) {
 	switch obj := v.(type) {
 	case *Object:

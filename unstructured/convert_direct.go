@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// plan stores values in a type as the JSON reader would store what Encode writes of them, without the JSON, in a third of
-// the time. It covers what objects mostly consist of. Where something is unusual or wrong it gives up: the JSON reader
-// then converts all of it, and has the error.
+// plan stores values in a type without JSON, in a third of the time. The result equals the JSON reader's for the output of
+// Encode. A plan covers the common types and values. For an unusual or invalid value it gives up: the JSON reader then converts
+// the whole object and returns the error.
 //
-// apimachinery's DefaultUnstructuredConverter is not used: it cuts off integers that do not fit, panics on fields that
-// are not exported, and shares memory with the object.
+// apimachinery's DefaultUnstructuredConverter is not used: it truncates integers out of range, panics on unexported fields, and
+// shares memory with the object.
 type plan struct {
 	typ        reflect.Type
-	kind       reflect.Kind         // Int and Uint for all sizes; Invalid for what is left to the JSON reader
+	kind       reflect.Kind         // Int and Uint for all sizes; Invalid for types left to the JSON reader
 	unmarshals bool                 // a json.Unmarshaler or TextUnmarshaler
 	elem       *plan                // of a pointer, slice or map
-	fields     map[string]fieldPlan // of a struct, by their names in JSON
+	fields     map[string]fieldPlan // of a struct, by JSON name
 }
 
 type fieldPlan struct {
@@ -30,10 +30,11 @@ type fieldPlan struct {
 	plan  *plan
 }
 
-// maxDirectDepth is how deep a plan stores values; an object may hold itself.
+// maxDirectDepth limits the nesting of stored values: an object may contain itself.
 const maxDirectDepth = 500
 
-// store sets into, which is zero, to v, or returns false and leaves it half done.
+// store sets into to v. into must be zero. store returns false for values left to the JSON reader, and then into may be partly
+// set.
 func (p *plan) store(v any, into reflect.Value, depth int) bool {
 	if p.unmarshals {
 		return unmarshal(v, into, depth)
@@ -172,7 +173,7 @@ func unmarshal(v any, into reflect.Value, depth int) bool {
 	}
 }
 
-// normalizedCopy copies v, for an any, as Decode would return it for its JSON.
+// normalizedCopy copies v for a target of type any. The result equals Decode's for the JSON of v.
 func normalizedCopy(v any, depth int) (any, bool) {
 	if depth++; depth > maxDirectDepth {
 		return nil, false
@@ -220,7 +221,7 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
-// newPlan returns the plan of a type. Those that are being made are in known, since types may hold themselves.
+// newPlan returns the plan of a type. known also has unfinished plans, since types may contain themselves.
 func newPlan(t reflect.Type, known map[reflect.Type]*plan) *plan {
 	if p := known[t]; p != nil {
 		return p
@@ -272,8 +273,8 @@ func isUnmarshaler(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[stdencoding.TextUnmarshaler]())
 }
 
-// addFields adds the fields of a struct and of those embedded in it, which its own hide. Where encoding/json has finer
-// rules, it gives up.
+// addFields adds the fields of a struct and of its embedded structs. The struct's own fields hide embedded fields. It returns
+// false where encoding/json has finer rules.
 func addFields(fields map[string]fieldPlan, t reflect.Type, index []int, known map[reflect.Type]*plan) bool {
 	own := map[string]fieldPlan{}
 	embedded := map[string]fieldPlan{}

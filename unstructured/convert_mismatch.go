@@ -13,13 +13,15 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// maxMismatchDepth is how many steps a mismatch is searched: a type may hold itself, and each step converts what is below.
+// maxMismatchDepth limits the steps of the search for a mismatch: a type may contain itself, and each step converts all deeper
+// values.
 const maxMismatchDepth = 64
 
-// maxExplained is the memory of an object, decoded and as its type, up to which a mismatch is searched.
+// maxExplained limits the search for a mismatch: an object that takes more memory, decoded or in its type, is not searched. In
+// bytes.
 const maxExplained = 32 << 20
 
-// ofMismatch returns limits for the search of a mismatch, which takes several times the memory of the object.
+// ofMismatch returns limits for the search for a mismatch. The search takes several times the memory of the object.
 func (l Limits) ofMismatch() Limits { return Limits{Object: min(l.object()/4, maxExplained)} }
 
 type mismatchError struct {
@@ -31,9 +33,9 @@ func (e *mismatchError) Error() string { return printable(e.text) }
 
 func (e *mismatchError) Unwrap() error { return e.cause }
 
-// explainMismatch returns the error for data that cannot be converted. The JSON reader's own error has no indexes and
-// names no path below a json.Unmarshaler, so the value is searched: it is in the child that cannot be converted alone
-// either. What exceeds the limits is not searched.
+// explainMismatch returns the error for data without a conversion to type into. The JSON reader's own error has no indexes, and
+// no path below a json.Unmarshaler. The value is therefore searched: the mismatch is in the first child with a failing conversion
+// of its own. Data beyond the limits is not searched.
 func explainMismatch(data []byte, into reflect.Type, limits Limits, cause error) error {
 	v, err := limits.decode(data, reflect.New(into).Interface())
 	if _, isLimit := errors.AsType[*LimitError](err); isLimit {
@@ -60,7 +62,7 @@ func explainMismatch(data []byte, into reflect.Type, limits Limits, cause error)
 		}
 	}
 	if mismatch, ok := errors.AsType[*stdjson.UnmarshalTypeError](cause); ok && len(fields) == 0 && mismatch.Field != "" {
-		// It fits once it is decoded, as 1.0 does.
+		// The decoded value fits: 1.0 is encoded as 1.
 		return &mismatchError{fmt.Sprintf(".%s: is %s, not %s", mismatch.Field, mismatch.Value, mismatch.Type), cause}
 	}
 	return &mismatchError{pathText(fields) + ": " + mismatchReason(v, cause), cause}
@@ -79,8 +81,8 @@ func mismatchReason(v any, cause error) string {
 
 func isInteger(kind reflect.Kind) bool { return reflect.Int <= kind && kind <= reflect.Uintptr }
 
-// mismatchedChild returns the first child of v that does not fit into its type, and why. The type is nil if it is not
-// known.
+// mismatchedChild returns the first child of v with a failing conversion, and the conversion's error. childType is nil if it is
+// unknown. cause is nil if there is no such child.
 func mismatchedChild(v any, into reflect.Type) (field string, child any, childType reflect.Type, cause error) {
 	for into.Kind() == reflect.Pointer && !isUnmarshaler(into) {
 		into = into.Elem()
@@ -119,7 +121,7 @@ func fits(v any, into reflect.Type) error {
 	return json.UnmarshalCaseSensitivePreserveInts(data, reflect.New(into).Interface())
 }
 
-// memberType returns the type of a member of into, a map or struct; nil if that is not known.
+// memberType returns the type of a member of into, a map or struct. It returns nil for an unknown member.
 func memberType(into reflect.Type, name string) reflect.Type {
 	switch into.Kind() {
 	case reflect.Map:

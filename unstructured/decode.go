@@ -36,21 +36,23 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// Object is an object of any kind: apimachinery's own type, so that it works with everything written for it.
-// It is not safe for concurrent use while it is changed.
+// Object is an object of any kind. It is apimachinery's own type, for use with all code written for that type. It is not safe for
+// concurrent use while it is changed.
 type Object = unstructuredv1.Unstructured
 
-// Decode reads one object, which must be all of data. A list is read like any other object: its items are under
-// "items" in its Object; see [ListDecoder] for reading them one by one.
+// Decode reads a single object from all of data. A list is read like any object, with its items under "items". [ListDecoder]
+// reads a list item by item.
 //
-// Objects become map[string]any, lists []any, integers that fit int64, other numbers float64; null stays; field names
-// keep their case, and of fields with one name the last stays; invalid UTF-8 becomes U+FFFD; nesting ends at 10000.
-// Nothing in the object points into data. Data that is not an object with a kind and a well-formed apiVersion is
-// rejected: runtime.IsMissingKind reports whether only the kind is missing, and errors.Is(err, io.ErrUnexpectedEOF)
-// whether data ends early. An object that exceeds the default of [Limits].Object is a *[LimitError]. Safe for concurrent use.
+// Objects become map[string]any, lists []any, integers in range int64, and further numbers float64. null stays. Field names keep
+// their case. If a name occurs twice, the last field wins. Invalid UTF-8 becomes U+FFFD. Nesting is limited to 10000 levels. The
+// object shares no memory with data.
 //
-// Only errors differ from apimachinery's: it takes a malformed apiVersion for a missing kind, and quotes the whole
-// object, secrets and all.
+// Data is rejected unless it is an object with a kind and a well-formed apiVersion. runtime.IsMissingKind reports whether only
+// the kind is missing, and errors.Is(err, io.ErrUnexpectedEOF) whether data ends early. An object beyond the default of
+// [Limits].Object is a *[LimitError]. Decode is safe for concurrent use.
+//
+// Only errors differ from apimachinery's. For a malformed apiVersion apimachinery reports a missing kind, and its errors quote
+// the whole object, secrets included.
 func Decode(data []byte) (*Object, error) { return Limits{}.Decode(data) }
 
 // Decode is [Decode] with the limit l.Object.
@@ -73,8 +75,8 @@ func (l Limits) Decode(data []byte) (*Object, error) {
 	return &Object{Object: m}, nil
 }
 
-// checkType rejects what apimachinery rejects: an object without a kind, or with an apiVersion of three parts.
-// Its error for a missing kind is not wrapped, because runtime.IsMissingKind does not unwrap.
+// checkType returns an error for an object without a kind, or with an apiVersion of three parts, like apimachinery. The error for
+// a missing kind is not wrapped, because runtime.IsMissingKind does not unwrap.
 func checkType(m map[string]any) error {
 	apiVersion, _ := m["apiVersion"].(string)
 	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
@@ -87,8 +89,8 @@ func checkType(m map[string]any) error {
 	return nil
 }
 
-// maxText is how much of an object's text an error shows, in bytes.
+// maxText limits an object's text in an error, in bytes.
 const maxText = 1 << 10
 
-// printable returns text of an object as an error may show it: one short line.
+// printable returns an object's text for an error, as one short line.
 func printable(text string) string { return sanitize.Text(text, maxText) }

@@ -13,22 +13,22 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// Lazy is an object of any kind that has been checked but not decoded: it keeps its JSON, decodes only what is read, and
-// becomes a full [Object] on demand. It takes about the memory of its JSON, a fraction of an Object's, and making one
-// a fraction of the time. [Get] reads any field of it; its methods are Object's and return what Object's would.
+// Lazy is an object of any kind that is validated but not decoded. It keeps the JSON, decodes fields when they are read, and
+// becomes a full [Object] on demand. A Lazy takes about the memory of its JSON, a fraction of an Object's. Making a Lazy takes a
+// fraction of the time. [Get] reads any field. The methods return the same results as Object's methods.
 //
-// A Lazy never changes: it may be shared between goroutines. It owns its memory, and what its methods return, but for
-// JSON, does not keep it alive. Make one with [DecodeLazy], [ListDecoder.NextLazy] or [WatchDecoder.NextLazy].
+// A Lazy is immutable and may be shared between goroutines. It owns its memory. Only the result of JSON keeps this memory alive.
+// [DecodeLazy], [ListDecoder.NextLazy] and [WatchDecoder.NextLazy] return a Lazy.
 type Lazy struct {
 	data    []byte
 	offsets jsonread.FieldOffsets
 }
 
-// DecodeLazy reads one object, which must be all of data. It accepts and rejects what [Decode] does, with the same
-// errors, but for objects longer than 4 GiB. It keeps a copy of data's object. Safe for concurrent use.
+// DecodeLazy reads a single object from all of data. It accepts the same data as [Decode] and returns the same errors. Objects
+// longer than 4 GiB are an additional error. The result has a copy of the data. DecodeLazy is safe for concurrent use.
 func DecodeLazy(data []byte) (*Lazy, error) { return Limits{}.DecodeLazy(data) }
 
-// DecodeLazy is [DecodeLazy] with the limit l.Object, which is for the decoded object here, too.
+// DecodeLazy is [DecodeLazy] with the limit l.Object. The limit applies to the memory of the decoded object.
 func (l Limits) DecodeLazy(data []byte) (*Lazy, error) {
 	r, err := l.borrow(data)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l Limits) DecodeLazy(data []byte) (*Lazy, error) {
 	return obj, nil
 }
 
-// readLazy reads an object, which must be next.
+// readLazy reads an object. Any different value is an error.
 func readLazy(r *jsonread.Reader) (*Lazy, error) {
 	if err := r.ObjectStart(); err != nil {
 		return nil, err
@@ -60,12 +60,12 @@ func readLazy(r *jsonread.Reader) (*Lazy, error) {
 	return Lazy{data: data, offsets: offsets}.clone(), nil
 }
 
-// clone returns l with memory of its own, and no more than it needs.
+// clone returns l in its own memory, without spare capacity.
 func (l Lazy) clone() *Lazy {
 	return &Lazy{data: slices.Clip(bytes.Clone(l.data)), offsets: l.offsets}
 }
 
-// checkType rejects what checkType rejects of the decoded object, with the same errors.
+// checkType returns the same errors as checkType of the decoded object.
 func (l *Lazy) checkType() error {
 	apiVersion := l.raw(jsonread.FieldAPIVersion)
 	if len(l.raw(jsonread.FieldKind)) > 0 && bytes.Count(apiVersion, []byte("/")) < 2 && bytes.IndexByte(apiVersion, '\\') < 0 {
@@ -82,8 +82,8 @@ func (l *Lazy) hasType() bool {
 	return len(l.raw(jsonread.FieldKind)) > 0 || len(l.raw(jsonread.FieldAPIVersion)) > 0
 }
 
-// Object decodes all of it, as [Decode] does. Each call returns an object of its own. The error is always nil unless l
-// is the zero Lazy.
+// Object decodes the whole object like [Decode]. Each call returns a new object. The error is always nil unless l is the zero
+// Lazy.
 func (l *Lazy) Object() (*Object, error) {
 	m, _, err := readJSON(l.data)
 	if err != nil {
@@ -92,14 +92,14 @@ func (l *Lazy) Object() (*Object, error) {
 	return &Object{Object: m}, nil
 }
 
-// JSON returns the object as the server sent it, with kind and apiVersion. It is shared: it must not be changed, and
+// JSON returns the object as sent by the server, with kind and apiVersion. The slice is shared: it must not be changed, and it
 // keeps the Lazy's memory alive.
 func (l *Lazy) JSON() []byte { return l.data }
 
-// MarshalJSON returns JSON, for encoding/json.
+// MarshalJSON implements json.Marshaler with the result of JSON.
 func (l *Lazy) MarshalJSON() ([]byte, error) { return l.data, nil }
 
-// String returns the kind, namespace and name, without the contents, which may be secret.
+// String returns the kind, namespace and name. It omits the contents, since they may be secret.
 func (l *Lazy) String() string {
 	name := l.GetName()
 	if namespace := l.GetNamespace(); namespace != "" {
@@ -108,13 +108,13 @@ func (l *Lazy) String() string {
 	return l.GetKind() + " " + name
 }
 
-// GetKind returns what Object's returns.
+// GetKind returns the kind, like Object's method.
 func (l *Lazy) GetKind() string { return l.text(jsonread.FieldKind) }
 
-// GetAPIVersion returns what Object's returns.
+// GetAPIVersion returns the apiVersion, like Object's method.
 func (l *Lazy) GetAPIVersion() string { return l.text(jsonread.FieldAPIVersion) }
 
-// GroupVersionKind returns what Object's returns: empty if the apiVersion is malformed.
+// GroupVersionKind returns the group, version and kind, like Object's method. The result is empty if the apiVersion is malformed.
 func (l *Lazy) GroupVersionKind() schema.GroupVersionKind {
 	gv, err := schema.ParseGroupVersion(l.GetAPIVersion())
 	if err != nil {
@@ -123,44 +123,44 @@ func (l *Lazy) GroupVersionKind() schema.GroupVersionKind {
 	return gv.WithKind(l.GetKind())
 }
 
-// GetName returns what Object's returns.
+// GetName returns metadata.name, like Object's method.
 func (l *Lazy) GetName() string { return l.text(jsonread.FieldName) }
 
-// GetNamespace returns what Object's returns.
+// GetNamespace returns metadata.namespace, like Object's method.
 func (l *Lazy) GetNamespace() string { return l.text(jsonread.FieldNamespace) }
 
-// GetUID returns what Object's returns.
+// GetUID returns metadata.uid, like Object's method.
 func (l *Lazy) GetUID() types.UID { return types.UID(l.text(jsonread.FieldUID)) }
 
-// GetResourceVersion returns what Object's returns.
+// GetResourceVersion returns metadata.resourceVersion, like Object's method.
 func (l *Lazy) GetResourceVersion() string { return l.text(jsonread.FieldResourceVersion) }
 
-// GetLabels returns what Object's returns.
+// GetLabels returns a copy of metadata.labels, like Object's method.
 func (l *Lazy) GetLabels() map[string]string { return l.metadataField("labels").GetLabels() }
 
-// GetAnnotations returns what Object's returns.
+// GetAnnotations returns a copy of metadata.annotations, like Object's method.
 func (l *Lazy) GetAnnotations() map[string]string {
 	return l.metadataField("annotations").GetAnnotations()
 }
 
-// GetOwnerReferences returns what Object's returns.
+// GetOwnerReferences returns a copy of metadata.ownerReferences, like Object's method.
 func (l *Lazy) GetOwnerReferences() []metav1.OwnerReference {
 	return l.metadataField("ownerReferences").GetOwnerReferences()
 }
 
-// metadataField returns an object with this field of metadata alone, for apimachinery to convert.
+// metadataField returns an object with only this field of metadata. apimachinery's methods convert the field.
 func (l *Lazy) metadataField(field string) *Object {
 	v, _, _ := l.walk([]string{"metadata", field})
 	return &Object{Object: map[string]any{"metadata": map[string]any{field: v}}}
 }
 
-// text returns the string that a field is, empty if as scriptedmething else.
+// text returns the text of a string field, or "" for a field of a different type.
 func (l *Lazy) text(f jsonread.Field) string { return string(jsonread.Unquote(l.raw(f))) }
 
-// raw returns the bytes between the quotes of the string that a field is.
+// raw returns the bytes between the quotes of a string field, or nil for a field of a different type.
 func (l *Lazy) raw(f jsonread.Field) []byte { return jsonread.RawString(l.data, l.offsets.Index(f)) }
 
-// Metadata returns an object of the given kind and apiVersion with l's metadata and nothing else, in memory of its own.
+// Metadata returns an object of the given kind and apiVersion with l's metadata only. The result has its own memory.
 func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
 	stream := encoding.BorrowStream(nil)
 	defer encoding.ReturnStream(stream)
@@ -180,8 +180,9 @@ func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
 	return &Lazy{data: slices.Clip(data), offsets: offsets}
 }
 
-// Without returns the object without the field at a path of names, in memory of its own; l itself if it has no such field. As
-// the Transform of a cache it drops what nobody reads, such as metadata.managedFields, a third of many objects.
+// Without returns the object without the field at a path of names. The result has its own memory, but is l itself if the field
+// does not exist. As the Transform of a cache, Without drops unused fields, such as metadata.managedFields, a third of many
+// objects.
 func (l *Lazy) Without(fields ...string) *Lazy {
 	if l == nil || len(l.data) == 0 || len(fields) == 0 {
 		return l
@@ -208,18 +209,18 @@ func (l *Lazy) Without(fields ...string) *Lazy {
 	defer r.Release()
 	_, offsets, err := r.RawObject()
 	if err != nil {
-		return l // never: it has been checked, see TestLazy_Without
+		return l // never: the JSON is valid, see TestLazy_Without
 	}
 	return &Lazy{data: data, offsets: offsets}
 }
 
-// itemType is the kind and apiVersion of a list's items that have neither, and the end of their JSON then: behind all
-// other members these are the ones that count.
+// itemType is the kind and apiVersion of list items with neither. In an item's JSON, suffix replaces the closing brace. Its
+// fields come last and therefore win over empty fields of the same name.
 type itemType struct {
 	metav1.TypeMeta
 	suffix  []byte
 	offsets jsonread.FieldOffsets // in suffix
-	size    int64                 // memory that it adds to an item, full or lazy
+	size    int64                 // memory added to an item, full or lazy
 }
 
 // typeSize is the memory of kind and apiVersion in an item without fields, but for their text.

@@ -34,7 +34,7 @@ func (l *Lazy) walk(fields []string) (any, bool, error) {
 	return v, err == nil, err
 }
 
-// member returns the index of the value of a member of the object at index i; 0 if there is none.
+// member returns the index of a member's value in the object at index i, or 0 if the member is missing.
 func (l *Lazy) member(i int, name string) int {
 	f := jsonread.NoField
 	switch i {
@@ -55,7 +55,7 @@ func (l *Lazy) value(at int) (any, error) {
 	return r.Value()
 }
 
-// element returns the index of an element of the list at index i; 0 if it is past the end.
+// element returns the index of an element of the list at index i, or 0 past the end.
 func (l *Lazy) element(i int, index string) int {
 	n, err := strconv.Atoi(index)
 	if err != nil {
@@ -69,8 +69,8 @@ func (l *Lazy) element(i int, index string) int {
 	return 0
 }
 
-// selectElement returns the index of the element selected by a by-key step in the list at index i, or 0 if there is none. It
-// decodes only the keys' values of an element.
+// selectElement returns the index of the first element selected by a by-key step in the list at index i, or 0 if no element
+// matches. It decodes only the keys' values.
 func (l *Lazy) selectElement(i int, step string) int {
 	keys, _ := parseSelector(step) // isSelector has parsed it
 	for at := range jsonread.Elements(l.data, i) {

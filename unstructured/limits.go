@@ -10,16 +10,16 @@ import (
 	"github.com/anykind/anykind/internal/typememory"
 )
 
-// Limits bound the memory of what decoders return, in bytes: a short JSON may decode to 86 times its length. An object that
-// exceeds its limit is a *[LimitError]. 0 means the default, and less than 0 no limit. The package's functions have the
-// defaults. A connection's limits are Limits(conn.MemoryLimits()).
+// Limits bound the memory of decoded values, in bytes: a short JSON may decode to 86 times its length. An object beyond its limit
+// is a *[LimitError]. 0 means the default, and less than 0 no limit. The package's functions use the defaults. A connection's
+// limits are Limits(conn.MemoryLimits()).
 //
-// The memory of a value is an upper bound that depends on its JSON alone: full and lazy objects have the same limit.
+// The memory of a value is an upper bound computed from its JSON alone: full and lazy objects have the same limit.
 type Limits struct {
-	// Object is for one object, such as an item of a list or an event of a watch. Its JSON may have an eighth of the limit.
-	// The default, 320 MiB, admits every object that a server stores.
+	// Object limits a single object, such as an item of a list or an event of a watch. Its JSON may have an eighth of the limit.
+	// The default, 320 MiB, admits every object stored by a server.
 	Object int64
-	// Page is for objects of a list that are kept together. The default is 2 GiB.
+	// Page limits the objects of a list held together. The default is 2 GiB.
 	Page int64
 }
 
@@ -49,7 +49,7 @@ func (l Limits) objectError() error {
 	return &LimitError{Limit: l.object()}
 }
 
-// borrow returns a Reader of one object.
+// borrow returns a Reader of a single object.
 func (l Limits) borrow(data []byte) (*jsonread.Reader, error) {
 	if int64(len(data)) > limits.JSON(l.object()) {
 		return nil, l.objectError()
@@ -62,8 +62,7 @@ func (l Limits) borrow(data []byte) (*jsonread.Reader, error) {
 // OfPage returns limits for a list that is decoded as one object: Object is l.Page.
 func (l Limits) OfPage() Limits { return Limits{Object: l.page(), Page: l.page()} }
 
-// ReadInto appends a body that holds one object to buffer. A body that is too long for an object within l.Object is a
-// *[LimitError].
+// ReadInto appends the body, a single object, to buffer. A body too long for an object within l.Object is a *[LimitError].
 func (l Limits) ReadInto(buffer *bytes.Buffer, body io.Reader) error {
 	longest := limits.JSON(l.object())
 	n, err := buffer.ReadFrom(io.LimitReader(body, longest+1))
@@ -73,8 +72,8 @@ func (l Limits) ReadInto(buffer *bytes.Buffer, body io.Reader) error {
 	return err
 }
 
-// CheckTyped returns a *[LimitError] if data may take more memory than l.Object in the type that into points to. Data must be
-// JSON. CheckTyped is for decoders of Go types, for which a long list of empty objects is worst.
+// CheckTyped returns a *[LimitError] if data may take more memory than l.Object in the target type of into. data must be JSON.
+// CheckTyped is for decoders of Go types. Their worst case is a long list of empty objects.
 func (l Limits) CheckTyped(data []byte, into any) error {
 	if typememory.Exceeds(data, into, l.object()) {
 		return l.objectError()
@@ -82,7 +81,8 @@ func (l Limits) CheckTyped(data []byte, into any) error {
 	return nil
 }
 
-// decode decodes data that is to be converted to the type that into points to, if both are within the limits.
+// decode decodes data for a conversion to the target type of into. The decoded value and the conversion must both be within the
+// limits.
 func (l Limits) decode(data []byte, into any) (any, error) {
 	if err := l.CheckTyped(data, into); err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// ListDecoder reads the items of a list off its response's body, one by one, in whatever order the list's fields are.
-// It holds one item at a time, with one exception: items without kind and apiVersion wait for the list's if these come
-// behind them, as from no Kubernetes server. One goroutine at a time.
+// ListDecoder reads the items of a list from a response's body, in sequence. The list's fields may have any order. The decoder
+// holds a single item in memory, with one exception: items without kind and apiVersion wait for the list's kind and apiVersion.
+// No Kubernetes server sends these behind the items. A ListDecoder is not safe for concurrent use.
 type ListDecoder struct {
 	r        *jsonread.Reader
 	head     map[string]any // the list's fields without its items
@@ -23,14 +23,14 @@ type ListDecoder struct {
 	inItems  bool // an item is next or has just been read
 	hasEnded bool
 	count    int           // items read
-	itemType *itemType     // of items that have neither kind nor apiVersion, once it is known
-	waiting  []waitingItem // items that wait for it, and those behind them
+	itemType *itemType     // of items with neither kind nor apiVersion; nil until known
+	waiting  []waitingItem // items waiting for itemType, and the items behind them
 	err      error
 
 	// In bytes of memory; see Limits.
-	limit int64      // of an item, and of what the decoder holds
+	limit int64      // of an item, and of held
 	held  int64      // by head and waiting
-	page  *pageLimit // nil for items that the caller does not keep
+	page  *pageLimit // nil without a limit for the items together
 }
 
 type waitingItem struct {
@@ -41,27 +41,26 @@ type waitingItem struct {
 
 const listChunk = 32 << 10
 
-// NewListDecoder returns a decoder of the list in r, which it reads to its end. The caller closes r. An item that exceeds
-// the default of [Limits].Object is a *[LimitError].
+// NewListDecoder returns a decoder of the list in r. It reads r to the end, and the caller closes r. An item beyond the default
+// of [Limits].Object is a *[LimitError].
 func NewListDecoder(r io.Reader) *ListDecoder { return Limits{}.NewListDecoder(r) }
 
-// NewListDecoder is [NewListDecoder] with the limit l.Object for each item, and for what the decoder holds itself. A list
-// may have any number of items.
+// NewListDecoder is [NewListDecoder] with the limit l.Object for each item, and for the memory held by the decoder itself. The
+// number of items is not limited.
 func (l Limits) NewListDecoder(r io.Reader) *ListDecoder {
 	d := &ListDecoder{r: jsonread.NewReader(r, listChunk), head: map[string]any{}, limit: l.object()}
 	d.r.Limit(d.limit, l.objectError())
 	return d
 }
 
-// NewPageDecoder is [Limits.NewListDecoder] for a caller that keeps the items: together they have the limit l.Page.
+// NewPageDecoder is [Limits.NewListDecoder] for a caller keeping the items: l.Page limits all items together.
 func (l Limits) NewPageDecoder(r io.Reader) *ListDecoder {
 	d := l.NewListDecoder(r)
 	d.page = &pageLimit{limit: l.page()}
 	return d
 }
 
-// NotListError reports that the input is an object, but no list: a Status, perhaps, or a single object where a list
-// was requested.
+// NotListError reports an object in place of a list, such as a Status or a single object.
 type NotListError struct {
 	Object *Object // the input
 }
@@ -70,22 +69,22 @@ func (e *NotListError) Error() string {
 	return fmt.Sprintf("%s %s is not a list: it has no items", printable(e.Object.GetAPIVersion()), printable(e.Object.GetKind()))
 }
 
-// Next reads the next item, decoded as [Decode] does, though an item may lack a kind. An item with neither kind nor
-// apiVersion gets the list's, without the suffix List. After the last item Next returns io.EOF itself.
+// Next reads the next item like [Decode], but accepts an item without a kind. An item with neither kind nor apiVersion gets the
+// list's apiVersion, and the list's kind without the suffix List. After the last item Next returns io.EOF itself.
 //
-// A list is an object with items, which may be null, or of a kind that ends in List. Anything else with a kind is a
-// *NotListError (errors.As), where apimachinery makes an empty list. Input that ends early is io.ErrUnexpectedEOF and
-// a failing reader its own error (errors.Is); a list without a kind is rejected as Decode rejects it, and so is, unlike
-// in apimachinery, one that gives its kind, apiVersion or items twice. Errors may follow good items; a list is complete
-// only if Next returned io.EOF. After an error it returns the same error again.
+// A list is an object with items, possibly null, or an object of a kind ending in List. Any different object with a kind is a
+// *NotListError (errors.As); apimachinery makes an empty list of it. Input ending early is io.ErrUnexpectedEOF, and a failing
+// reader returns its own error (errors.Is). A list without a kind is rejected as in Decode. Unlike in apimachinery, a list with a
+// duplicate kind, apiVersion or items is rejected, too. Errors may follow valid items: a list is complete only at io.EOF. After
+// an error Next returns the same error again.
 func (d *ListDecoder) Next() (*Object, error) { return nextItem(d, fullDecoder{}) }
 
-// NextLazy is Next without decoding the item. It returns the same errors. A list is read by one of the two only.
+// NextLazy is Next without decoding the item. It returns the same errors. Calls of Next and NextLazy must not be mixed.
 func (d *ListDecoder) NextLazy() (*Lazy, error) { return nextItem(d, lazyDecoder{}) }
 
-// Meta returns the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
-// returned io.EOF: for custom resources it comes behind the items. Fields of a wrong type are left out. With
-// apimachinery before 0.36 shardInfo is left out, too: its ListMeta has no such field.
+// Meta returns the list's metadata read so far, without the deprecated selfLink. It is final once Next has returned io.EOF: lists
+// of custom resources have the metadata behind the items. Fields of a wrong type are omitted. With apimachinery before 0.36
+// shardInfo is omitted, too: its ListMeta has no such field.
 func (d *ListDecoder) Meta() metav1.ListMeta {
 	var meta metav1.ListMeta
 	fields, _ := d.head["metadata"].(map[string]any)
@@ -101,8 +100,8 @@ func (d *ListDecoder) Meta() metav1.ListMeta {
 	return meta
 }
 
-// withShardInfo returns meta with its field ShardInfo, which apimachinery has from 0.36 on. encoding/json sets the field
-// without its name and type.
+// withShardInfo returns meta with its field ShardInfo. apimachinery has the field from 0.36 on, so encoding/json sets it: this
+// code names neither the field nor its type.
 func withShardInfo(meta metav1.ListMeta, selector string) metav1.ListMeta {
 	text, err := json.Marshal(map[string]any{"shardInfo": map[string]string{"selector": selector}})
 	if err == nil {
@@ -111,8 +110,7 @@ func withShardInfo(meta metav1.ListMeta, selector string) metav1.ListMeta {
 	return meta
 }
 
-// TypeMeta returns the list's own kind and apiVersion as far as they have been read. It is final once Next has returned
-// io.EOF.
+// TypeMeta returns the list's own kind and apiVersion read so far. It is final once Next has returned io.EOF.
 func (d *ListDecoder) TypeMeta() metav1.TypeMeta {
 	kind, _ := d.head["kind"].(string)
 	apiVersion, _ := d.head["apiVersion"].(string)
@@ -155,7 +153,7 @@ func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 	return nil, d.err
 }
 
-// nextWaiting returns the first item that waits, at the end of the list.
+// nextWaiting returns the first waiting item at the end of the list. It returns io.EOF if no item is waiting.
 func nextWaiting[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 	if len(d.waiting) == 0 {
 		d.err = io.EOF
@@ -193,7 +191,7 @@ func (d *ListDecoder) advance() (err error) {
 	return err
 }
 
-// readHeld is readMember with the memory that is left for what the decoder holds.
+// readHeld is readMember within the limit of the memory held by the decoder.
 func (d *ListDecoder) readHeld() error {
 	d.r.BeginPart(d.limit - d.held)
 	if err := d.readMember(); err != nil {
@@ -204,7 +202,7 @@ func (d *ListDecoder) readHeld() error {
 	return err
 }
 
-// readMember reads one member of the list, of items only the opening bracket.
+// readMember reads a member of the list. Of items it reads only the opening bracket.
 func (d *ListDecoder) readMember() error {
 	name, more, err := d.nextMember()
 	if err != nil {
@@ -256,7 +254,7 @@ func (d *ListDecoder) openItems() error {
 	return err
 }
 
-// finish reads what is behind the list and checks the whole.
+// finish reads to the end of the input and validates the whole list.
 func (d *ListDecoder) finish() error {
 	if err := d.r.End(); err != nil {
 		return err
@@ -274,7 +272,7 @@ func (d *ListDecoder) finish() error {
 	return nil
 }
 
-// duplicateFieldError rejects what apimachinery accepts: items may be out already, and cannot be taken back.
+// duplicateFieldError reports a duplicate field. apimachinery accepts duplicates, but items may have been returned already.
 type duplicateFieldError struct{ name string }
 
 func (e *duplicateFieldError) Error() string {

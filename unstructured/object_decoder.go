@@ -2,16 +2,16 @@ package unstructured
 
 import "github.com/anykind/anykind/internal/jsonread"
 
-// objectDecoder decodes the objects of lists and watches. What is no object is a *notObjectError.
+// objectDecoder decodes the objects of lists and watches. A value of a different type is a *notObjectError.
 type objectDecoder[T any] interface {
-	// item reads an item of a list, where null is an object without fields. One with neither kind nor apiVersion gets t,
-	// if that is not nil; hasType reports whether it has a type then.
+	// item reads an item of a list. null is an object without fields. An item with neither kind nor apiVersion gets t unless t is
+	// nil. hasType reports whether the returned item has a kind or apiVersion.
 	item(r *jsonread.Reader, t *itemType) (item *T, hasType bool, err error)
 	// withType gives an item a type.
 	withType(item *T, t *itemType) *T
 	// value reads any value of an event.
 	value(r *jsonread.Reader) (any, error)
-	// object returns the object that value read, as the object of an event.
+	// object returns the object of an event. value is the result of method value.
 	object(r *jsonread.Reader, value any, deleted bool) (*T, error)
 }
 
@@ -59,7 +59,7 @@ type lazyDecoder struct{}
 
 func (lazyDecoder) item(r *jsonread.Reader, t *itemType) (l *Lazy, hasType bool, err error) {
 	item := Lazy{data: []byte("{}")}
-	var v any // what is no object
+	var v any // a value other than an object
 	if c, _ := r.Peek(); c == '{' {
 		item.data, item.offsets, err = r.RawObject()
 	} else {
@@ -75,7 +75,7 @@ func (lazyDecoder) item(r *jsonread.Reader, t *itemType) (l *Lazy, hasType bool,
 		if err := r.Charge(t.size); err != nil {
 			return nil, false, err
 		}
-		return item.typed(t), true, nil // one copy, not two
+		return item.typed(t), true, nil // a single copy
 	}
 	return item.clone(), item.hasType(), nil
 }

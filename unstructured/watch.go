@@ -10,31 +10,31 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// Event is one event of a watch, whose T is [Object] or [Lazy]. Object is never nil: the object as it is now (ADDED,
-// MODIFIED) or was at last (DELETED), one that has nothing but a resourceVersion to resume from (BOOKMARK), or the Status
-// that reports an error (ERROR).
+// Event is an event of a watch. T is [Object] or [Lazy]. Object is never nil. ADDED and MODIFIED have the current object. DELETED
+// has the last state of the object. BOOKMARK has an object without contents: its resourceVersion is for resuming. ERROR has a
+// Status.
 type Event[T any] struct {
 	Type   watch.EventType
 	Object *T
 }
 
-// WatchDecoder reads the events of a watch off its response's body. It reads ahead no further than what its reader
-// has ready: an event is returned as soon as its closing brace is read. One goroutine at a time.
+// WatchDecoder reads the events of a watch from a response's body. It never waits for input behind an event: an event is returned
+// as soon as its closing brace is read. A WatchDecoder is not safe for concurrent use.
 type WatchDecoder struct {
 	r     *jsonread.Reader
 	limit int64 // of an event, in bytes of memory
 	err   error
 }
 
-// A watch's buffer is small because programs hold many watches, and grows where events come faster than they are read:
-// HTTP/2 responds to each read of 4 KiB or more with a packet.
+// A watch's buffer is small, because programs hold many watches. It grows if events arrive faster than they are read: HTTP/2
+// responds to each read of 4 KiB or more with a packet.
 const (
 	watchChunk     = 4 << 10
 	maxWatchBuffer = 32 << 10
 )
 
-// NewWatchDecoder returns a decoder of the events in r, which the caller closes. An event that exceeds the default of
-// [Limits].Object is a *[LimitError].
+// NewWatchDecoder returns a decoder of the events in r. The caller closes r. An event beyond the default of [Limits].Object is a
+// *[LimitError].
 func NewWatchDecoder(r io.Reader) *WatchDecoder { return Limits{}.NewWatchDecoder(r) }
 
 // NewWatchDecoder is [NewWatchDecoder] with the limit l.Object for each event.
@@ -45,9 +45,9 @@ func (l Limits) NewWatchDecoder(r io.Reader) *WatchDecoder {
 	return d
 }
 
-// Next waits for the next event. It returns io.EOF itself when the stream ends between events, io.ErrUnexpectedEOF
-// (errors.Is) when it ends within one, the reader's own error (errors.Is) when reading fails, and an error for what is
-// not an event. After an error it returns the same error again. An ERROR event is no error here.
+// Next waits for the next event. At the end of the stream it returns io.EOF itself, or io.ErrUnexpectedEOF (errors.Is) within an
+// event. A failing reader returns its own error (errors.Is). Input other than events is an error. An ERROR event is no error
+// here. After an error Next returns the same error again.
 func (d *WatchDecoder) Next() (Event[Object], error) { return nextEvent(d, fullDecoder{}) }
 
 // NextLazy is Next without decoding the event's object. It returns the same errors. Calls of Next and NextLazy may

@@ -25,8 +25,8 @@ func (d document) from(offset int) document {
 	return document{text: d.text[offset:], line: d.line + bytes.Count(d.text[:offset], []byte("\n"))}
 }
 
-// documentReader splits a stream at the marker lines --- and "...". These lines have no meaning but that
-// (https://yaml.org/spec/1.2.2/#912-document-markers).
+// documentReader splits a stream at the marker lines --- and "..." (https://yaml.org/spec/1.2.2/#912-document-markers). These
+// lines have no further meaning.
 type documentReader struct {
 	src    *bufio.Reader
 	line   int    // lines read

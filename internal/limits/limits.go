@@ -1,20 +1,20 @@
-// Package limits has the limits of memory that all decoders of the module share. A limit is a number of bytes that decoded
-// values may take, since a byte of JSON may decode to 86 bytes.
+// Package limits has the memory limits of all decoders of the module. A limit bounds the memory of decoded values, in bytes,
+// since a byte of JSON may decode to 86 bytes.
 package limits
 
 import "math"
 
 const (
-	// DefaultObject is the limit of one object. It admits every object that a server stores: requests have 3 MiB at most, and
-	// a byte of JSON counts 86 bytes at most.
+	// DefaultObject limits a single object. It admits every object stored by a server: a request has at most 3 MiB, and a byte of
+	// JSON counts as at most 86 bytes.
 	DefaultObject int64 = 320 << 20
-	// DefaultPage is the limit of the objects of one list that are held together.
+	// DefaultPage limits the objects of a list held together.
 	DefaultPage int64 = 2 << 30
-	// jsonFactor is the number of bytes of memory for which one byte of JSON counts at least.
+	// jsonFactor is the minimum number of bytes of memory counted for a byte of JSON.
 	jsonFactor = 8
 )
 
-// Or returns a limit that a caller chose: 0 means byDefault, and less than 0 none.
+// Or returns a limit chosen by a caller: 0 means byDefault, and less than 0 no limit.
 func Or(limit, byDefault int64) int64 {
 	switch {
 	case limit == 0:
@@ -26,8 +26,8 @@ func Or(limit, byDefault int64) int64 {
 	}
 }
 
-// JSON returns the length of JSON that is held whole under a limit of memory.
+// JSON returns the maximum length of JSON held whole under a memory limit.
 func JSON(memory int64) int64 { return memory / jsonFactor }
 
-// Memory returns the memory for which JSON of that length counts at least.
+// Memory returns the minimum memory counted for JSON of this length.
 func Memory(json int64) int64 { return json * jsonFactor }

@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// Exceeds reports whether JSON may take more memory than limit in the type that into, a pointer, points to. Of most JSON the
-// length or the number of values is enough. Other JSON is read once, without decoding it.
+// Exceeds reports whether JSON may take more memory than limit in the target type of into, a pointer. For most JSON the length or
+// the number of values decides. All remaining JSON is read once, without decoding.
 func Exceeds(data []byte, into any, limit int64) bool {
 	t := reflect.TypeOf(into)
 	if t == nil || t.Kind() != reflect.Pointer {
@@ -31,19 +31,20 @@ func Exceeds(data []byte, into any, limit int64) bool {
 	return m.left < 0
 }
 
-// countValues returns the number of values in JSON, or more. Each follows one of these bytes.
+// countValues returns an upper bound of the number of values in JSON. Except for the first, each value or its name follows a
+// comma, a bracket or a brace.
 func countValues(data []byte) int {
 	return 1 + bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
 }
 
-// meter adds up the memory of JSON in a Go type, as encoding/json and its like decode it. It ends where the JSON is
-// invalid, since they do, too.
+// meter sums up the memory of JSON in a Go type, as decoded by encoding/json and similar decoders. It ends at invalid JSON, like
+// these decoders.
 type meter struct {
 	r    *jsonread.Reader
 	left int64
 }
 
-// value reads the value that is next, and reports whether to go on.
+// value reads the next value and reports whether to continue.
 func (m *meter) value(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		m.left -= int64(t.Elem().Size())
@@ -81,7 +82,7 @@ func (m *meter) value(t reflect.Type) bool {
 	}
 }
 
-// members reads an object whose members have the types that typeOf returns, nil for one that is not decoded.
+// members reads an object. typeOf returns the type of a member, or nil for an ignored member.
 func (m *meter) members(typeOf func(name string) reflect.Type) bool {
 	name, more, err := m.r.OpenObject()
 	for more && err == nil {
@@ -109,16 +110,16 @@ func (m *meter) elements(t reflect.Type, size int64) bool {
 	return err == nil && m.left >= 0
 }
 
-// typeMemory is what the memory of a type depends on.
+// typeMemory describes the memory of a type.
 type typeMemory struct {
-	isOpaque bool  // it decodes JSON itself
-	perValue int64 // an upper bound for each JSON value in it
+	isOpaque bool  // the type decodes JSON itself
+	perValue int64 // upper bound for each JSON value
 	fields   map[string]fieldMemory
 }
 
 type fieldMemory struct {
-	typ      reflect.Type // nil for a field that is not decoded
-	embedded int64        // memory of embedded pointers on the way to it
+	typ      reflect.Type // nil for an ignored field
+	embedded int64        // memory of the embedded pointers around the field
 }
 
 const (
@@ -168,7 +169,7 @@ func newTypeMemory(t reflect.Type) *typeMemory {
 	return memory
 }
 
-// field returns the field of that name. encoding/json ignores case.
+// field returns the field with this name. encoding/json ignores case.
 func (t *typeMemory) field(name string) fieldMemory {
 	if field, found := t.fields[name]; found {
 		return field

@@ -6,23 +6,27 @@
 //	}
 //	err = template.Execute(os.Stdout, list)
 //
-// The dialect is that of kubectl get -o jsonpath (https://kubernetes.io/docs/reference/kubectl/jsonpath/):
+// The dialect is kubectl's for get -o jsonpath (https://kubernetes.io/docs/reference/kubectl/jsonpath/):
 //
 //	hello {.kind}                      text, and actions in braces
 //	.metadata.name                     a field; .*, the value of every field
-//	.metadata.labels.app\.example/x    a backslash keeps a dot in a name; ['app\.example/x'] does, too
+//	.metadata.labels.app\.example/x    a backslash keeps a dot in a name; also ['app\.example/x']
 //	[0] [-1] [1:3] [::2] [*]           elements of a list, from the end, a slice, with a step, all
 //	[0,2] ['name','kind']              a union
-//	..name                             every field of that name at any depth
-//	[?(@.type=="Ready")]               elements for which ==, !=, <, <=, > or >= holds
-//	[?(@.spec)]                        elements that have a value
-//	{range .items[*]} … {end}          the part in between for each value, which @, $ and a leading dot then mean
+//	..name                             every field called name, at any depth
+//	[?(@.type=="Ready")]               elements with a true comparison: ==, !=, <, <=, > or >=
+//	[?(@.spec)]                        elements with a value
+//	{range .items[*]} … {end}          the part in between for each value: @, $ and a leading dot are the value
 //	"\t" '{'                           quoted text
 //
-// Results equal those of client-go's util/jsonpath, with these differences: the fields of a map come in the order of their
-// names; an empty list does not end [*] and slices of the lists behind it; an integer and a float can be compared; * and
-// .. do not split strings into bytes; quoted text may hold an escaped backslash at its end; and unknown words, unknown
-// operators and a range without its end are errors of Parse.
+// Results equal the results of client-go's util/jsonpath, with these differences:
+//
+//   - The fields of a map are sorted by name.
+//   - An empty list does not end [*] and slices of the lists behind it.
+//   - An integer and a float can be compared.
+//   - The steps * and .. do not split strings into bytes.
+//   - Quoted text may end in an escaped backslash.
+//   - Unknown words, unknown operators and a range without its end are errors of Parse.
 package jsonpath
 
 import (

@@ -32,8 +32,7 @@ type (
 	}
 	// union concatenates the selections of its alternatives.
 	union [][]step
-	// filter selects the list elements for which the comparison holds. Without an operator, it selects elements with a left
-	// value.
+	// filter selects the list elements with a true comparison. Without an operator, it selects elements with a left value.
 	filter struct {
 		left, right []step
 		operator    string
