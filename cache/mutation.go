@@ -74,7 +74,7 @@ type snapshot[T any] struct {
 }
 
 // newMutationDetector returns the detector required by the options and the environment, or nil. A sample of packed objects is
-// useless, since readers get copies. Objects that share nothing are not sampled, as in client-go.
+// useless, since readers get copies. As in client-go, objects are not sampled with DisableInterning.
 func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
 	isEnabled, err := strconv.ParseBool(os.Getenv(detectorVariable))
 	isDisabled := err == nil && !isEnabled

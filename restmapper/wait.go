@@ -14,7 +14,8 @@ import (
 // [Mapper.Resource], and may belong to CustomResourceDefinitions still to be created.
 //
 // ctx is the time-out: its error wraps the first missing name's [*NoMatchError] with suggestions or [*UnavailableError]. An
-// [*AmbiguousError] ends the wait at once. [discovery.Client.WaitForSnapshot] documents the remaining errors and the refresh interval.
+// [*AmbiguousError] ends the wait at once. [discovery.Client.WaitForSnapshot] documents the remaining errors and the refresh
+// interval.
 func (m *Mapper) WaitForResources(ctx context.Context, names ...string) ([]*discovery.Resource, error) {
 	return waitFor(ctx, m, names, parseName)
 }
