@@ -17,8 +17,7 @@ import (
 // values.
 const maxMismatchDepth = 64
 
-// maxExplained limits the search for a mismatch: an object that takes more memory, decoded or in its type, is not searched. In
-// bytes.
+// maxExplained limits the memory, in bytes, of an object searched for a mismatch, both decoded and in its type.
 const maxExplained = 32 << 20
 
 // ofMismatch returns limits for the search for a mismatch. The search takes several times the memory of the object.

@@ -15,8 +15,8 @@
 //
 //	Decode, Encode            a single object
 //	ListDecoder               the items of a list, in sequence
-//	WatchDecoder              the events of a watch, each as soon as its last byte is there
-//	Lazy                      an object in its JSON form, decoded field by field as it is read
+//	WatchDecoder              the events of a watch, each returned with its last byte
+//	Lazy                      an object in its JSON form, with fields decoded when they are read
 //	Get, Set, Delete          a typed value at a path, such as "spec", "containers", "[name=app]", "image"
 //	GetAll                    all values at a path with "[*]", such as "spec", "containers", "[*]", "image"
 //	ParsePath                 a path from a text, such as .spec.containers[name=app].image
@@ -36,8 +36,8 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// Object is an object of any kind. It is apimachinery's own type, for use with all code written for that type. It is not safe for
-// concurrent use while it is changed.
+// Object is an object of any kind. It is apimachinery's own type, for use with existing code. It is not safe for concurrent use
+// while it is changed.
 type Object = unstructuredv1.Unstructured
 
 // Decode reads a single object from all of data. A list is read like any object, with its items under "items". [ListDecoder]

@@ -53,7 +53,7 @@ func isMarshaler(v any) bool {
 	return isJSON || isText
 }
 
-// pointee writes the target of a pointer. It counts as a level, so that a pointer to itself ends.
+// pointee writes the target of a pointer. It counts as a level, to stop at a pointer to itself.
 func (e *encoder) pointee(rv reflect.Value) error {
 	if err := e.enter(); err != nil {
 		return err

@@ -59,7 +59,7 @@ func (l Limits) borrow(data []byte) (*jsonread.Reader, error) {
 	return r, nil
 }
 
-// OfPage returns limits for a list that is decoded as one object: Object is l.Page.
+// OfPage returns limits for a list decoded as a single object: Object is l.Page.
 func (l Limits) OfPage() Limits { return Limits{Object: l.page(), Page: l.page()} }
 
 // ReadInto appends the body, a single object, to buffer. A body too long for an object within l.Object is a *[LimitError].

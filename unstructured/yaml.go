@@ -34,7 +34,7 @@ func NewYAMLDecoder(r io.Reader) *YAMLDecoder {
 //
 // A document begins at a line ---, and ends at the next such line or at a line "...". Empty and null documents are skipped, as
 // are documents with comments only. A JSON document is read as JSON, and may contain several objects in a row. All remaining
-// documents are read by sigs.k8s.io/yaml, like in kubectl: YAML 1.1, with yes and on as true. The result equals that of [Decode]
+// documents are read by sigs.k8s.io/yaml, like in kubectl: YAML 1.1, with yes and on as true. The result equals [Decode]'s
 // for the same JSON: integers are exact. Windows line ends and a byte order mark are accepted.
 //
 // Next flattens lists (any kind ending in List with items), up to 8 levels deep. An item of a PodList without kind and apiVersion

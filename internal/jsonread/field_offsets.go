@@ -2,7 +2,7 @@ package jsonread
 
 import "slices"
 
-// Field is an object field with an offset in [FieldOffsets], so that its value is found without reading the JSON before it.
+// Field is an object field with an offset in [FieldOffsets]: its value is found without reading the JSON before it.
 type Field int
 
 // Fields with an offset.

@@ -39,8 +39,8 @@ func (p *templateParser) part(start, end int) *templateParser {
 	return &templateParser{text: p.text[start:end], base: p.base + start, isPart: true}
 }
 
-// nodes parses a template to its end. For depth > 0 it parses the body of the innermost range and its {end}. That range begins at
-// byte rangeAt.
+// nodes parses a template to its end. For depth > 0 it parses the body of the innermost range and its {end}. rangeAt is the
+// offset of this range.
 func (p *templateParser) nodes(depth, rangeAt int) ([]node, error) {
 	var nodes []node
 	for p.pos < len(p.text) {
