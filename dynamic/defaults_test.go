@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -149,7 +150,7 @@ func serveUsers(t *testing.T) (client *dynamic.Client, discoverers, peers func()
 		switch {
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			discovered = append(discovered, user)
-			(&wire{}).ServeHTTP(w, r)
+			scripted.New(resources).ServeHTTP(w, r)
 		case user == "eve":
 			refusal := refuses(http.StatusForbidden, "Forbidden")
 			w.WriteHeader(refusal.status)

@@ -117,7 +117,7 @@ func TestDeleteCollection_Response(t *testing.T) {
 
 	for range 2 {
 		_, err = pods.DeleteCollection(t.Context(), nil, nil)
-		require.ErrorContains(t, err, "deletecollection pods: DELETE http://127.0.0.1")
+		require.ErrorContains(t, err, "deletecollection pods: DELETE http://server.test")
 	}
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }

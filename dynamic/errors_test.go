@@ -43,7 +43,7 @@ func TestApplyConflictError_ManagersAndFields(t *testing.T) {
 		{Field: ".metadata.labels.a", Manager: `my "editor"`, APIVersion: "v1"},
 		{Field: ".spec", Manager: "someone, worded anew"},
 	}, conflict.Conflicts)
-	assert.Equal(t, `PATCH /api/v1/namespaces/default/pods/web: other managers own applied fields: `+
+	assert.Equal(t, `PATCH /api/v1/namespaces/home/pods/web: other managers own applied fields: `+
 		`.spec.containers[name="web"].image of "one", .spec.replicas of "scaler" through scale, .metadata.labels.a of "my \"editor\"", `+
 		`.spec of "someone, worded anew" (leave these fields out, or set Force to take them over)`, err.Error())
 	assert.True(t, apierrors.IsConflict(err))
@@ -76,9 +76,9 @@ func TestResource_PathNotServed(t *testing.T) {
 				var status *apierrors.StatusError
 				assert.ErrorAs(t, err, &status, verb)
 			}
-			before := server.discoveries.Load()
+			before := server.Discoveries()
 			resource(t, client, "pods")
-			assert.Greater(t, server.discoveries.Load(), before, "discovery is refreshed")
+			assert.Greater(t, server.Discoveries(), before, "discovery is refreshed")
 		})
 	}
 }
@@ -127,7 +127,7 @@ func TestFieldValidationError_Fields(t *testing.T) {
 			for _, field := range append(want.Unknown, want.Duplicate...) {
 				assert.ErrorContains(t, err, fmt.Sprintf("field %q", field))
 			}
-			assert.True(t, strings.HasPrefix(err.Error(), "PATCH /api/v1/namespaces/default/pods/web: "), err.Error())
+			assert.True(t, strings.HasPrefix(err.Error(), "PATCH /api/v1/namespaces/home/pods/web: "), err.Error())
 		})
 	}
 }

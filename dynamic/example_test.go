@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -38,7 +39,7 @@ func shopClient() (client *dynamic.Client, closeAll func()) {
 		switch {
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
+			fmt.Fprint(w, scripted.Index(resources, r.URL.Path == "/api"))
 		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
 			fmt.Fprint(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Restarts"}],"rows":[
 				{"cells":["db",0],"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"db"}}},
@@ -319,7 +320,7 @@ func ExampleApplyConflictError() {
 func contested() (pods *dynamic.Resource, closeAll func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
-			(&wire{}).ServeHTTP(w, r)
+			scripted.New(resources).ServeHTTP(w, r)
 			return
 		}
 		w.WriteHeader(http.StatusConflict)

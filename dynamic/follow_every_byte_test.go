@@ -72,7 +72,7 @@ const relistAfter = 13 * time.Minute
 
 func (s *byteServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
-		return bubble{}.RoundTrip(r)
+		return discover(r)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

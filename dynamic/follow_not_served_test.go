@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -315,7 +317,7 @@ func TestFollow_DenialsOfStartingServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := inBubble(t, tc.answers...)
+				pods, _ := exchanging(t, tc.answers...)
 				began := time.Now()
 				var got []string
 				var ended error
@@ -349,7 +351,7 @@ func TestFollow_NotFoundBeforeSynced(t *testing.T) {
 					} else {
 						deleted = []string{"STARTED", "SYNCED"}
 					}
-					pods, _ := inBubble(t, answers...)
+					pods, _ := exchanging(t, answers...)
 					var got []string
 					var ended error
 					for change, err := range pods.Follow(t.Context(), nil) {
@@ -376,19 +378,14 @@ func TestFollow_NotFoundBeforeSynced(t *testing.T) {
 // TestFollow_AttemptTimeoutIsNotTerminal uses an HTTP client with a time-out of its own.
 func TestFollow_AttemptTimeoutIsNotTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &exchanges{answers: []answer{{mute: true}, {body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}}}
-		conn, err := transport.New("http://bubble", &http.Client{Transport: bubble{server}, Timeout: time.Minute}, &transport.Options{Namespace: "home"})
+		server := newExchanges(answer{mute: true}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true})
+		conn, err := transport.New("http://bubble", &http.Client{Transport: scripted.RoundTripper(t, server), Timeout: time.Minute}, &transport.Options{Namespace: "home"})
 		require.NoError(t, err)
 		client := dynamic.New(conn, nil)
 		defer client.Close()
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED"}, followFor(t, resource(t, client, "pods"), nil, 3, nil))
 	})
 }
-
-// cutBody fails like a broken connection.
-type cutBody struct{}
-
-func (cutBody) Read([]byte) (int, error) { return 0, errors.New("connection reset by peer") }
 
 // cutter is a server behind a proxy that cuts every WatchList after the first event.
 type cutter struct {
@@ -398,43 +395,59 @@ type cutter struct {
 	relist   bool      // the next watch from a version ends with 410
 }
 
-func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
-		return bubble{}.RoundTrip(r)
-	}
+func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "2")
-	var body io.Reader
+	switch c.next(query) {
+	case "WatchList cut":
+		_, _ = io.WriteString(w, watchEvent("ADDED", a))
+		flush(w)
+		scripted.Break(w, r)
+	case "WatchList":
+		scripted.Watch(watchEvent("ADDED", a), watchEvent("ADDED", b), initialEventsEnd("3"))(w, r)
+	case "list":
+		_, _ = io.WriteString(w, podList("3", a, b))
+	case "":
+		_, _ = io.WriteString(w, watchEvent("ERROR", statusOf("410", "Expired", "")))
+	default:
+		expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: time.Minute}
+		expires.write(w, r)
+	}
+}
+
+// next records a request by its kind; a watch that ends with 410 at once is "" and not recorded.
+func (c *cutter) next(query url.Values) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	request := "watch"
 	switch {
 	case query.Get("sendInitialEvents") == "true" && time.Now().Before(c.heals):
-		c.requests = append(c.requests, "WatchList cut")
-		body = io.MultiReader(strings.NewReader(watchEvent("ADDED", a)), cutBody{})
+		request = "WatchList cut"
 	case query.Get("sendInitialEvents") == "true":
-		c.requests = append(c.requests, "WatchList")
-		body = io.MultiReader(strings.NewReader(watchEvent("ADDED", a)+watchEvent("ADDED", b)+initialEventsEnd("3")), untilCut{ctx: r.Context()})
+		request = "WatchList"
 	case query.Get("watch") == "":
-		c.requests = append(c.requests, "list")
-		body = strings.NewReader(podList("3", a, b))
+		request = "list"
 	case c.relist:
 		c.relist = false
-		body = strings.NewReader(watchEvent("ERROR", statusOf("410", "Expired", "")))
-	default:
-		c.requests = append(c.requests, "watch")
-		body = io.MultiReader(&endlessBody{ctx: r.Context(), then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: time.Minute})
+		return ""
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
+	c.requests = append(c.requests, request)
+	return request
+}
+
+// serve returns a client of the server.
+func (c *cutter) serve(t *testing.T) *dynamic.Client {
+	t.Helper()
+	server := scripted.New(resources)
+	server.Handle("", c.ServeHTTP)
+	return serveClient(t, server, nil)
 }
 
 func TestFollow_ListsPagesIfWatchListIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &cutter{heals: time.Now().Add(7*time.Minute + 30*time.Second)}
-		conn, err := transport.New("http://bubble", &http.Client{Transport: server}, &transport.Options{Namespace: "home"})
-		require.NoError(t, err)
-		client := dynamic.New(conn, nil)
-		defer client.Close()
+		client := server.serve(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 14*time.Minute)
 		defer cancel()
 		var got []string
@@ -464,7 +477,7 @@ func TestFollow_PrematureBookmarkDoesNotMoveVersion(t *testing.T) {
 		a := podJSON("a", "u1", "1")
 		b := podJSON("b", "u2", "2")
 		whole := watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3")
-		pods, server := inBubble(t,
+		pods, server := exchanging(t,
 			respond(bookmark("2")+watchEvent("ADDED", a)+bookmark("3")), // ends within the initial list
 			answer{body: whole, then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: time.Second},
 			respond(watchEvent("ADDED", a)+bookmark("8")), // b is not deleted
@@ -483,14 +496,14 @@ func TestFollow_ContextErrorHasCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, cause)
 		defer cancel()
-		pods, _ := inBubble(t, answer{body: initialEventsEnd("1"), stays: true})
+		pods, _ := exchanging(t, answer{body: initialEventsEnd("1"), stays: true})
 		var ended error
 		for _, ended = range pods.Follow(ctx, nil) {
 			if ended != nil {
 				break
 			}
 		}
-		pods, _ = inBubble(t, absent, answer{stays: true})
+		pods, _ = exchanging(t, absent, answer{stays: true})
 		_, waited := pods.Wait(ctx, "web", dynamic.Exists())
 		for name, err := range map[string]error{"follow pods: ": ended, `wait for pods "home/web": `: waited} {
 			require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -59,7 +59,7 @@ func TestFollow_NotServedAndServedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := refuses(404, "NotFound")
 		gone.lasts = time.Minute
-		pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone,
+		pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone,
 			answer{body: watchEvent("ADDED", podJSON("a", "u2", "8")) + initialEventsEnd("9"), stays: true})
 		began := time.Now()
 		got := followFor(t, pods, nil, 8, func(change dynamic.Change[unstructured.Object]) {
@@ -74,7 +74,7 @@ func TestFollow_NotServedAndServedAgain(t *testing.T) {
 func TestFollow_NotServedIsEmittedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := answer{status: 404, body: "404 page not found", lasts: time.Minute}
-		pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone, refuses(503, "ServiceUnavailable"), gone,
+		pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone, refuses(503, "ServiceUnavailable"), gone,
 			refuses(403, "Forbidden"), gone, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("9"), then: watchEvent("MODIFIED", podJSON("a", "u1", "10")), after: time.Second})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "NOTSERVED", "STARTED", "SYNCED", "MODIFIED a u1 10"}, followFor(t, pods, nil, 7, nil))
 	})
@@ -89,7 +89,7 @@ func TestFollow_BriefNotFoundLosesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				script := append([]answer{respond(watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("4"))}, answers...)
-				pods, _ := inBubble(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "7")), stays: true})...)
+				pods, _ := exchanging(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "7")), stays: true})...)
 				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 7"}, followFor(t, pods, nil, 4, nil))
 			})
 		})
@@ -125,7 +125,7 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := inBubble(t, tc.answers...)
+				pods, server := exchanging(t, tc.answers...)
 				var broken interruptions
 				assert.Equal(t, changes, followFor(t, pods, broken.options(), len(changes), nil))
 				assert.Equal(t, tc.queries, listWatchQueries(t, server))
@@ -134,7 +134,7 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 					require.ErrorIs(t, one.Err, os.ErrDeadlineExceeded)
 					require.NotErrorIs(t, one.Err, context.Canceled)
 					assert.True(t, one.Relist)
-					assert.EqualError(t, one.Err, "follow pods: GET http://bubble: the server has sent nothing for 2m0s: i/o timeout")
+					assert.EqualError(t, one.Err, "follow pods: GET http://server.test: the server has sent nothing for 2m0s: i/o timeout")
 				}
 			})
 		})
@@ -145,7 +145,7 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "2")
-	expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: 6 * time.Minute}
+	expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: 6*time.Minute - time.Millisecond} // the client ends a watch of 300 seconds after 6 minutes
 	for name, ignored := range map[string]answer{
 		"no object":                   {stays: true},
 		"silence after the objects":   {body: watchEvent("ADDED", a) + watchEvent("ADDED", b), stays: true},
@@ -162,7 +162,7 @@ func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 					answers = append(answers, list, expires)
 					want = append(want, "", resume)
 				}
-				pods, server := inBubble(t, append(answers, ignored, list, answer{stays: true})...)
+				pods, server := exchanging(t, append(answers, ignored, list, answer{stays: true})...)
 				ctx, cancel := context.WithTimeout(t.Context(), 70*time.Minute)
 				defer cancel()
 				var broken interruptions
@@ -181,7 +181,7 @@ func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 				assert.Equal(t, append(want, watchListQuery, "", resume), listWatchQueries(t, server))
 				require.ErrorIs(t, broken[0].Err, os.ErrDeadlineExceeded)
 				assert.EqualError(t, broken[0].Err,
-					"follow pods: GET http://bubble: the server has not ended the initial events for 10s (it may ignore sendInitialEvents): i/o timeout")
+					"follow pods: GET http://server.test: the server has not ended the initial events for 10s (it may ignore sendInitialEvents): i/o timeout")
 			})
 		})
 	}
@@ -198,7 +198,7 @@ func TestFollow_DelaysAfterErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := inBubble(t, respond(initialEventsEnd("4")), tc.end, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+				pods, _ := exchanging(t, respond(initialEventsEnd("4")), tc.end, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
 				var broken interruptions
 				assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 				require.Len(t, broken, 2)
@@ -211,7 +211,7 @@ func TestFollow_DelaysAfterErrors(t *testing.T) {
 func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unavailable := refuses(503, "ServiceUnavailable")
-		pods, _ := inBubble(t, respond(initialEventsEnd("4")), unavailable, unavailable, unavailable,
+		pods, _ := exchanging(t, respond(initialEventsEnd("4")), unavailable, unavailable, unavailable,
 			answer{then: watchEvent("ERROR", statusOf("500", "InternalError", "")), after: 10 * time.Second}, unavailable,
 			answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
 		var broken interruptions
@@ -235,7 +235,7 @@ func TestFollow_DelaysAfterDenials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				denied.lasts = tc.lasts
-				pods, _ := inBubble(t, append(tc.before, denied, whole)...)
+				pods, _ := exchanging(t, append(tc.before, denied, whole)...)
 				var broken interruptions
 				assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 				assert.Equal(t, tc.want, slices.Max(broken.delays()))
@@ -246,7 +246,7 @@ func TestFollow_DelaysAfterDenials(t *testing.T) {
 
 func TestFollow_ContextErrorAfterSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := inBubble(t, respond(initialEventsEnd("4")), refuses(503, "ServiceUnavailable"), answer{stays: true})
+		pods, _ := exchanging(t, respond(initialEventsEnd("4")), refuses(503, "ServiceUnavailable"), answer{stays: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		assert.EqualError(t, drain(pods.Follow(ctx, nil)), "follow pods: context deadline exceeded")
@@ -262,7 +262,7 @@ func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := inBubble(t, answers...)
+				pods, _ := exchanging(t, answers...)
 				var broken interruptions
 				followFor(t, pods, broken.options(), 4, func(dynamic.Change[unstructured.Object]) { time.Sleep(time.Minute) })
 				assert.Empty(t, broken)
@@ -273,7 +273,7 @@ func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 
 func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := inBubble(t, respond(initialEventsEnd("3")), answer{then: watchEvent("ADDED", podJSON("a", "u1", "5")), after: 5 * time.Minute})
+		pods, _ := exchanging(t, respond(initialEventsEnd("3")), answer{then: watchEvent("ADDED", podJSON("a", "u1", "5")), after: 5 * time.Minute})
 		var broken interruptions
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 		assert.Len(t, broken, 1, "the first stream was closed by the server")
@@ -282,7 +282,7 @@ func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
 
 func TestFollow_ReopensDeadStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := inBubble(t, answer{body: initialEventsEnd("4"), stays: true}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+		pods, server := exchanging(t, answer{body: initialEventsEnd("4"), stays: true}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
 		began := time.Now()
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, nil, 3, nil))
 		lasted := time.Since(began)
@@ -301,7 +301,7 @@ func TestFollow_ReopensDeadStream(t *testing.T) {
 
 func TestFollow_ResumedStreamIsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := inBubble(t, respond(initialEventsEnd("4")), answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+		pods, _ := exchanging(t, respond(initialEventsEnd("4")), answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
 		var versions []string
 		opts := &dynamic.FollowOptions{OnProgress: func(version string) { versions = append(versions, version) }}
 		followFor(t, pods, opts, 3, nil)
@@ -323,7 +323,7 @@ func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := inBubble(t, respond(watchEvent("ADDED", a1)+initialEventsEnd("4")),
+				pods, server := exchanging(t, respond(watchEvent("ADDED", a1)+initialEventsEnd("4")),
 					respond(poison), refuses(503, "ServiceUnavailable"), answer{body: poison, stays: true}, respond(poison),
 					answer{body: watchEvent("ADDED", a2) + initialEventsEnd("7"), stays: true})
 				var broken interruptions
@@ -350,7 +350,7 @@ func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
 		for _, version := range []string{"5", "6", "7", "8"} {
 			script = append(script, respond(bookmark(version)+"<html>")) // with progress
 		}
-		pods, server := inBubble(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "9")), stays: true})...)
+		pods, server := exchanging(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "9")), stays: true})...)
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 9"}, followFor(t, pods, nil, 4, nil))
 		assert.NotContains(t, listWatchQueries(t, server)[1:], watchListQuery)
 	})
@@ -358,7 +358,7 @@ func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
 
 func TestFollow_EventWithoutResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := inBubble(t, respond(initialEventsEnd("4")+watchEvent("ADDED", podJSON("a", "u1", ""))), answer{body: watchEvent("ADDED", podJSON("b", "u2", "5")), stays: true})
+		pods, server := exchanging(t, respond(initialEventsEnd("4")+watchEvent("ADDED", podJSON("a", "u1", ""))), answer{body: watchEvent("ADDED", podJSON("b", "u2", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 ", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
 		assert.Equal(t, []string{watchListQuery, "resourceVersion=4&watch=true"}, listWatchQueries(t, server))
 	})
@@ -366,7 +366,7 @@ func TestFollow_EventWithoutResourceVersion(t *testing.T) {
 
 func TestFollow_ListWithoutResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := inBubble(t, answer{status: noWatchList}, respond(podList("", podJSON("a", "u1", "1"))),
+		pods, server := exchanging(t, answer{status: noWatchList}, respond(podList("", podJSON("a", "u1", "1"))),
 			answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")), then: watchEvent("ADDED", podJSON("b", "u2", "5")), after: 4 * time.Minute})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
 		assert.Equal(t, []string{watchListQuery, "", "watch=true"}, listWatchQueries(t, server))

@@ -170,11 +170,11 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				want := append(start[:len(start):len(start)], tc.want...)
-				pods, server := inBubble(t, tc.answers...)
+				pods, server := exchanging(t, tc.answers...)
 				assert.Equal(t, want, follow(t, pods, nil, len(want)))
 				assert.Equal(t, tc.queries, listWatchQueries(t, server))
 
-				pods, server = inBubble(t, tc.answers...)
+				pods, server = exchanging(t, tc.answers...)
 				assert.Equal(t, want, followInto(t, pods, podVersions{}, len(want)))
 				assert.Equal(t, tc.queries, listWatchQueries(t, server))
 			})
@@ -243,7 +243,7 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 	b := podJSON("b", "u2", "5")
 	for _, refusal := range []answer{{status: 422, body: statusOf("422", "Invalid", "")}, {status: 400, body: statusOf("400", "BadRequest", "")}} {
 		synctest.Test(t, func(t *testing.T) {
-			pods, server := inBubble(t, refusal,
+			pods, server := exchanging(t, refusal,
 				answer{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, answer{body: podList("3")},
 				answer{body: watchEvent("ADDED", b) + watchEvent("ERROR", statusOf("410", "Expired", ""))},
 				answer{body: podList("9", b)}, answer{stays: true})
@@ -261,7 +261,7 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := podJSON("a", "u1", "1")
-		pods, _ := inBubble(t, respond(watchEvent("ADDED", a)), respond(watchEvent("ADDED", a)), respond(podList("3", a)),
+		pods, _ := exchanging(t, respond(watchEvent("ADDED", a)), respond(watchEvent("ADDED", a)), respond(podList("3", a)),
 			answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 	})
@@ -270,7 +270,7 @@ func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
 func TestFollow_NotFoundCountsOnlyInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := refuses(404, "NotFound")
-		pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
+		pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
 			gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 	})
@@ -284,7 +284,7 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 		"Unauthorized": {401, 2 * time.Second}, "Forbidden": {403, 2 * time.Second}, "NotFound": {404, 5 * time.Second}, "MethodNotAllowed": {405, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			pods, _ := inBubble(t, answer{status: tc.code, body: statusOf(strconv.Itoa(tc.code), reason, ""), lasts: time.Minute})
+			pods, _ := exchanging(t, answer{status: tc.code, body: statusOf(strconv.Itoa(tc.code), reason, ""), lasts: time.Minute})
 			began := time.Now()
 			var got []error
 			for _, err := range pods.Follow(t.Context(), nil) {
@@ -306,7 +306,7 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 
 func TestFollow_CountsInterruptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := inBubble(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: initialEventsEnd("4")},
+		pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: initialEventsEnd("4")},
 			answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
 		var seen []dynamic.Interruption
 		follow(t, pods, &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)

@@ -43,7 +43,7 @@ func TestResource_ForEachBoundsWorkers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := inBubble(t, podPage(0, 30, "more"), podPage(30, 20, ""))
+				pods, server := exchanging(t, podPage(0, 30, "more"), podPage(30, 20, ""))
 				var running, peak atomic.Int32
 				var seen sync.Map
 				list := &metav1.ListOptions{LabelSelector: "app=web"}
@@ -226,7 +226,7 @@ func TestResource_ForEachEndsWithContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := inBubble(t, tc.answers...)
+				pods, server := exchanging(t, tc.answers...)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				cause := fmt.Errorf("enough: %w", context.Canceled)
 				time.AfterFunc(time.Second, func() { cancel(cause) })
@@ -255,7 +255,7 @@ func TestResource_ForEachHoldsOnePage(t *testing.T) {
 		for i := range 20 {
 			answers = append(answers, podPage(i*5, 5, "more"))
 		}
-		pods, server := inBubble(t, append(answers, podPage(100, 5, ""))...)
+		pods, server := exchanging(t, append(answers, podPage(100, 5, ""))...)
 		var begun atomic.Int32
 		require.NoError(t, pods.ForEach(t.Context(), &metav1.ListOptions{Limit: 5}, &dynamic.ForEachOptions{Workers: 3},
 			func(context.Context, *dynamic.Resource, *unstructured.Object) error {

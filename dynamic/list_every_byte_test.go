@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -57,7 +58,7 @@ type damageKey struct{}
 func (s *listServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
 		w := httptest.NewRecorder()
-		(&wire{}).ServeHTTP(w, r)
+		scripted.New(resources).ServeHTTP(w, r)
 		return w.Result(), nil
 	}
 	done, _ := r.Context().Value(damageKey{}).(damage)

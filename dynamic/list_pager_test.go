@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,52 +18,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
-// pageServer serves the pages of a list of pods by their continue tokens, records the queries, and counts discoveries.
-type pageServer struct {
-	discoveries atomic.Int32
+// pageServer serves the pages of a list of pods by their continue tokens.
+type pageServer struct{ *scripted.Server }
 
-	mu      sync.Mutex
-	queries []string
-	pages   map[string]http.HandlerFunc
-}
-
-func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
-		s.discoveries.Add(1)
-		(&wire{}).ServeHTTP(w, r)
-		return
+// seen returns the queries.
+func (s pageServer) seen() []string {
+	var queries []string
+	for _, r := range s.Requests() {
+		_, query, _ := strings.Cut(r.URI, "?")
+		queries = append(queries, query)
 	}
-	_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client cancels
-	s.mu.Lock()
-	s.queries = append(s.queries, r.URL.RawQuery)
-	page := s.pages[r.URL.Query().Get("continue")]
-	s.mu.Unlock()
-	page(w, r)
+	return queries
 }
 
-func (s *pageServer) seen() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queries
-}
-
-func serve(t *testing.T, pages map[string]http.HandlerFunc) (*dynamic.Resource, *pageServer) {
+func serve(t *testing.T, pages map[string]http.HandlerFunc) (*dynamic.Resource, pageServer) {
 	t.Helper()
 	client, server := servePages(t, pages)
 	return resource(t, client, "pods"), server
 }
 
-func servePages(t *testing.T, pages map[string]http.HandlerFunc) (*dynamic.Client, *pageServer) {
+func servePages(t *testing.T, pages map[string]http.HandlerFunc) (*dynamic.Client, pageServer) {
 	t.Helper()
-	server := &pageServer{pages: pages}
-	listening := httptest.NewServer(server)
-	client, err := dynamic.Connect(t.Context(), &transport.Config{Server: listening.URL})
-	require.NoError(t, err)
-	t.Cleanup(func() { client.Close(); listening.Close() })
-	return client, server
+	server := scripted.New(resources)
+	server.Handle("", func(w http.ResponseWriter, r *http.Request) { pages[r.URL.Query().Get("continue")](w, r) })
+	return serveClient(t, server, nil), pageServer{server}
 }
 
 // page serves a page of pods with a continue token.
@@ -196,10 +177,10 @@ func TestList_NextPageErrorAfterCurrentPage(t *testing.T) {
 	}{
 		"rejected":   {failure(http.StatusInternalServerError, "boom"), "500 Internal Server Error", nil},
 		"expired":    {gone("rest"), "too old", nil},
-		"empty":      {failure(http.StatusOK, ""), "list pods: GET http://127.0.0.1", io.ErrUnexpectedEOF},
-		"cut":        {failure(http.StatusOK, pageStart("3")+`{"metadata"`), "list pods: GET http://127.0.0.1", io.ErrUnexpectedEOF},
-		"cut later":  {failure(http.StatusOK, pageStart("3")+`]`), "list pods: GET http://127.0.0.1", io.ErrUnexpectedEOF},
-		"broken off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "GET http://127.0.0.1", io.EOF},
+		"empty":      {failure(http.StatusOK, ""), "list pods: GET http://server.test", io.ErrUnexpectedEOF},
+		"cut":        {failure(http.StatusOK, pageStart("3")+`{"metadata"`), "list pods: GET http://server.test", io.ErrUnexpectedEOF},
+		"cut later":  {failure(http.StatusOK, pageStart("3")+`]`), "list pods: GET http://server.test", io.ErrUnexpectedEOF},
+		"broken off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "GET http://server.test", io.EOF},
 		"not a list": {failure(http.StatusOK, podReply), "is not a list", nil},
 		"a web page": {failure(http.StatusOK, `<html>`), "invalid JSON", nil},
 	} {
@@ -268,7 +249,7 @@ func TestList_ClosesBodies(t *testing.T) {
 		"cut":                        {[]answer{respond(pageStart("2") + items("a"))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bodies := &openBodies{RoundTripper: bubble{&exchanges{answers: tc.answers}}}
+			bodies := &openBodies{RoundTripper: scripted.RoundTripper(t, newExchanges(tc.answers...))}
 			conn, err := transport.New("http://bubble", &http.Client{Transport: bodies}, &transport.Options{Namespace: "home"})
 			require.NoError(t, err)
 			client := dynamic.New(conn, nil)

@@ -81,7 +81,7 @@ func TestList_BrokenResponseIsError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, _ := script(t, tc.reply)
 			got, err := names(t, resource(t, client, "pods"), nil)
-			require.ErrorContains(t, err, "list pods: GET http://127.0.0.1")
+			require.ErrorContains(t, err, "list pods: GET http://server.test")
 			if tc.is != nil {
 				require.ErrorIs(t, err, tc.is)
 			}

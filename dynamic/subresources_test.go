@@ -31,7 +31,7 @@ func TestEvict_BlockedByBudget(t *testing.T) {
 	var disruption *dynamic.DisruptionBudgetError
 	require.ErrorAs(t, err, &disruption)
 	assert.Equal(t, []string{"The disruption budget web needs 2 healthy pods and has 2 currently"}, disruption.Causes)
-	assert.Equal(t, "POST /api/v1/namespaces/default/pods/web/eviction: not allowed now: "+
+	assert.Equal(t, "POST /api/v1/namespaces/home/pods/web/eviction: not allowed now: "+
 		"The disruption budget web needs 2 healthy pods and has 2 currently", err.Error())
 	assert.True(t, apierrors.IsTooManyRequests(err))
 	assert.Len(t, book.seen(), 1)
@@ -106,7 +106,7 @@ func TestCreateToken_InvalidResponse(t *testing.T) {
 	} {
 		client, _ := script(t, reply)
 		token, err := resource(t, client, "sa").CreateToken(t.Context(), "robot", nil)
-		require.ErrorContains(t, err, "POST http://127.0.0.1", reply)
+		require.ErrorContains(t, err, "POST http://server.test", reply)
 		require.ErrorContains(t, err, "the response has no token", reply)
 		assert.NotContains(t, err.Error(), "s3cret")
 		assert.Nil(t, token)

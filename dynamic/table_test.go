@@ -166,9 +166,9 @@ func TestTables_OpenWatch(t *testing.T) {
 
 func TestTables_InvalidResponse(t *testing.T) {
 	for body, want := range map[string]string{
-		listReply:                              `list pods: GET http://127.0.0.1`,
+		listReply:                              `list pods: GET http://server.test`,
 		`{"kind":"PodList","apiVersion":"v1"}`: `the response is a v1 PodList, not a table: the server cannot print this resource`,
-		`<html>`:                               `list pods: GET http://127.0.0.1`,
+		`<html>`:                               `list pods: GET http://server.test`,
 		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":7}`:                                            `decode the table`,
 		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[1]}`:                                `decode row 0 of the table: not a JSON object`,
 		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[{"cells":["a"],"conditions":[7]}]}`: `decode row 0 of the table`,

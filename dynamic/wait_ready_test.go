@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/transport"
 )
@@ -70,7 +71,7 @@ func TestReady_TimeoutHasReason(t *testing.T) {
 				if obj != "" {
 					first = respond(obj)
 				}
-				pods, _ := inBubble(t, first, openStream(""))
+				pods, _ := exchanging(t, first, openStream(""))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				_, err := pods.Wait(ctx, "web", dynamic.Ready())
@@ -98,7 +99,7 @@ func rolling() (deployments *dynamic.Resource, closeAll func()) {
 		switch {
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
+			fmt.Fprint(w, scripted.Index(resources, r.URL.Path == "/api"))
 		case r.URL.Query().Get("watch") == "true":
 			fmt.Fprintf(w, `{"type":"MODIFIED","object":`+web+`}`, "2", `,{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}`)
 		default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -92,7 +92,7 @@ func TestWait_Requests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := inBubble(t, tc.answers...)
+				pods, server := exchanging(t, tc.answers...)
 				obj, err := pods.Wait(t.Context(), "web", tc.condition)
 				require.NoError(t, err)
 				assert.Equal(t, tc.requests, server.seen())
@@ -144,7 +144,7 @@ func TestWait_StaleEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := inBubble(t, tc.answers...)
+				pods, server := exchanging(t, tc.answers...)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				_, err := pods.Wait(ctx, "web", tc.condition)
@@ -185,7 +185,7 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := inBubble(t, tc.answers...)
+				pods, _ := exchanging(t, tc.answers...)
 				began := time.Now()
 				_, err := pods.Wait(t.Context(), "web", tc.condition)
 				assert.True(t, tc.is(err), "%v", err)
@@ -204,7 +204,7 @@ func TestWait_WatchForbidden(t *testing.T) {
 		for range 100 {
 			answers = append(answers, labelledPod("a"), forbidden)
 		}
-		pods, _ := inBubble(t, answers...)
+		pods, _ := exchanging(t, answers...)
 		began := time.Now()
 		_, err := pods.Wait(t.Context(), "web", running)
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
@@ -228,8 +228,8 @@ func TestWait_StartingServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &exchanges{answers: tc.answers}
-				conn, err := transport.New("http://bubble", &http.Client{Transport: bubble{server}, Timeout: time.Minute}, &transport.Options{Namespace: "home"})
+				server := scripted.RoundTripper(t, newExchanges(tc.answers...))
+				conn, err := transport.New("http://bubble", &http.Client{Transport: server, Timeout: time.Minute}, &transport.Options{Namespace: "home"})
 				require.NoError(t, err)
 				client := dynamic.New(conn, nil)
 				defer client.Close()
@@ -239,20 +239,6 @@ func TestWait_StartingServer(t *testing.T) {
 			})
 		})
 	}
-}
-
-// requestTimes records when requests are sent.
-type requestTimes struct {
-	http.RoundTripper
-	all []time.Time
-}
-
-func (r *requestTimes) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !strings.HasPrefix(request.URL.Path, "/api/v1/") {
-		return r.RoundTripper.RoundTrip(request)
-	}
-	r.all = append(r.all, time.Now())
-	return r.RoundTripper.RoundTrip(request)
 }
 
 // TestWait_Delays compares the delay before the last request, of which jitter adds up to a half.
@@ -273,16 +259,12 @@ func TestWait_Delays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &exchanges{answers: append(tc.answers, respond(webPod("9", "u", "Running")))}
-				requests := &requestTimes{RoundTripper: bubble{server}}
-				conn, err := transport.New("http://bubble", &http.Client{Transport: requests}, &transport.Options{Namespace: "home"})
+				pods, server := exchanging(t, append(tc.answers, respond(webPod("9", "u", "Running")))...)
+				_, err := pods.Wait(t.Context(), "web", running)
 				require.NoError(t, err)
-				client := dynamic.New(conn, nil)
-				defer client.Close()
-				_, err = resource(t, client, "pods").Wait(t.Context(), "web", running)
-				require.NoError(t, err)
-				last := len(requests.all) - 1
-				delay := requests.all[last].Sub(requests.all[last-1])
+				requests := server.Requests()
+				last := len(requests) - 1
+				delay := requests[last].Time.Sub(requests[last-1].Time)
 				if name == "a watch that lasted" {
 					delay -= 6 * time.Second
 				}
@@ -322,13 +304,8 @@ func TestWait_RejectsInvalidCalls(t *testing.T) {
 
 // TestWait_RejectsResourceWithoutWatch waits for a kind that the server only gets.
 func TestWait_RejectsResourceWithoutWatch(t *testing.T) {
-	server := &exchanges{}
-	listening := httptest.NewServer(server)
-	defer listening.Close()
-	client, err := dynamic.Connect(t.Context(), &transport.Config{Server: listening.URL, Options: transport.Options{Namespace: "home"}})
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = resource(t, client, "serviceaccounts").Wait(t.Context(), "web", dynamic.Exists())
+	client, server := script(t)
+	_, err := resource(t, client, "serviceaccounts").Wait(t.Context(), "web", dynamic.Exists())
 	require.True(t, apierrors.IsMethodNotSupported(err), "%v", err)
 	assert.Empty(t, server.seen())
 }
@@ -384,7 +361,7 @@ func TestWait_TimeoutHasReasons(t *testing.T) {
 
 func TestWait_TimeoutHasReasonsOfLastState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := inBubble(t, refuses(http.StatusServiceUnavailable, "ServiceUnavailable"), respond(webPod("7", "u", "Pending")),
+		pods, _ := exchanging(t, refuses(http.StatusServiceUnavailable, "ServiceUnavailable"), respond(webPod("7", "u", "Pending")),
 			openStream(watchEvent("MODIFIED", webPod("8", "u", "Failed"))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
 func TestWatch_EndsWhenServerCloses(t *testing.T) {
@@ -63,21 +62,12 @@ func TestWatch_ErrorReason(t *testing.T) {
 func stalling(t *testing.T, body string) (pods *dynamic.Resource, left chan struct{}) {
 	t.Helper()
 	left = make(chan struct{})
-	discovery := &wire{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api" || r.URL.Path == "/apis" {
-			discovery.ServeHTTP(w, r)
-			return
-		}
-		_, _ = io.WriteString(w, body)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
+	server := scripted.New(resources)
+	server.Handle("", func(w http.ResponseWriter, r *http.Request) {
+		scripted.Watch(body)(w, r)
 		close(left)
-	}))
-	client, err := dynamic.Connect(t.Context(), &transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	t.Cleanup(func() { client.Close(); server.Close() })
-	return resource(t, client, "pods"), left
+	})
+	return resource(t, serveClient(t, server, nil), "pods"), left
 }
 
 func TestWatch_YieldsEventImmediately(t *testing.T) {

@@ -129,8 +129,21 @@ func (l *Listener) Transferred() (down, up int) {
 	return l.faulty.down, l.faulty.up
 }
 
-// Serve starts a server with a fault. stop must be called within the same bubble.
+// Serve starts a server with a fault, and returns a connection to it. stop must be called within the same bubble.
 func Serve(t testing.TB, handler http.Handler, fault Fault, opts *transport.Options) (listener *Listener, conn *transport.Conn, stop func()) {
+	t.Helper()
+	listener, roundTripper, stopServer := Start(t, handler, fault)
+	conn, err := transport.New("http://server.test", &http.Client{Transport: roundTripper}, opts)
+	require.NoError(t, err)
+	return listener, conn, func() {
+		listener.Release()
+		conn.Close()
+		stopServer()
+	}
+}
+
+// Start starts a server with a fault, and returns a round tripper to it. stop must be called within the same bubble.
+func Start(t testing.TB, handler http.Handler, fault Fault) (listener *Listener, roundTripper *http.Transport, stop func()) {
 	t.Helper()
 	listener = Listen(fault)
 	server := httptest.NewUnstartedServer(handler)
@@ -138,13 +151,9 @@ func Serve(t testing.TB, handler http.Handler, fault Fault, opts *transport.Opti
 	server.Listener = listener
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.Start()
-	client := &http.Client{Transport: &http.Transport{DialContext: listener.Dial}}
-	conn, err := transport.New("http://server.test", client, opts)
-	require.NoError(t, err)
-	return listener, conn, func() {
-		listener.Release()
-		conn.Close()
-		client.CloseIdleConnections()
+	roundTripper = &http.Transport{DialContext: listener.Dial}
+	return listener, roundTripper, func() {
+		roundTripper.CloseIdleConnections()
 		server.Close()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/transport"
@@ -29,6 +30,8 @@ type Server struct {
 // Request is a recorded request.
 type Request struct {
 	Method, URI, Accept, ContentType, Body string
+
+	Time time.Time
 }
 
 // String returns the method and the URI.
@@ -94,7 +97,7 @@ func (s *Server) respond(r *http.Request, body string) http.HandlerFunc {
 	isDiscovery := r.URL.Path == "/api" || r.URL.Path == "/apis"
 	switch {
 	case !isDiscovery:
-		s.requests = append(s.requests, Request{r.Method, r.RequestURI, r.Header.Get("Accept"), r.Header.Get("Content-Type"), body})
+		s.requests = append(s.requests, Request{r.Method, r.RequestURI, r.Header.Get("Accept"), r.Header.Get("Content-Type"), body, time.Now()})
 	case r.URL.Path == "/apis":
 		s.discoveries++
 	}
@@ -143,6 +146,14 @@ func Connect(t testing.TB, server http.Handler, opts *transport.Options) *transp
 	_, conn, stop := memconn.Serve(t, server, memconn.Fault{}, opts)
 	t.Cleanup(stop)
 	return conn
+}
+
+// RoundTripper serves a handler in memory until the test ends, for tests with an HTTP client of their own.
+func RoundTripper(t testing.TB, server http.Handler) http.RoundTripper {
+	t.Helper()
+	_, roundTripper, stop := memconn.Start(t, server, memconn.Fault{})
+	t.Cleanup(stop)
+	return roundTripper
 }
 
 // fieldsOf returns the fields of a line, and "-" for each missing field up to count.
