@@ -51,11 +51,11 @@ func (c *Client) fetchVersions(ctx context.Context, snapshot *Snapshot) error {
 	fetchCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	start := time.Now()
-	firstAnswer := sync.OnceValue(time.Now)
+	firstResponse := sync.OnceValue(time.Now)
 	grace := time.AfterFunc(c.versionTimeout+c.versionGrace, cancel)
 	defer grace.Stop()
 	c.fetchEach(fetchCtx, gvs, func(i int, resources []*Resource, err error) {
-		grace.Reset(max(c.versionGrace, 2*firstAnswer().Sub(start)))
+		grace.Reset(max(c.versionGrace, 2*firstResponse().Sub(start)))
 		if fetchCtx.Err() == nil || err == nil {
 			versions[i].Resources = resources
 			versions[i].Err = err
@@ -64,8 +64,8 @@ func (c *Client) fetchVersions(ctx context.Context, snapshot *Snapshot) error {
 	return retry.ContextError(ctx)
 }
 
-// fetchEach requests group versions in parallel and calls onAnswer for each response. Calls of onAnswer are serialized.
-func (c *Client) fetchEach(ctx context.Context, gvs []schema.GroupVersion, onAnswer func(i int, resources []*Resource, err error)) {
+// fetchEach requests group versions in parallel and calls onResponse for each response. Calls of onResponse are serialized.
+func (c *Client) fetchEach(ctx context.Context, gvs []schema.GroupVersion, onResponse func(i int, resources []*Resource, err error)) {
 	queue := make(chan int, len(gvs))
 	for i := range gvs {
 		queue <- i
@@ -81,7 +81,7 @@ func (c *Client) fetchEach(ctx context.Context, gvs []schema.GroupVersion, onAns
 				}
 				resources, err := c.fetchVersion(ctx, gvs[i])
 				mu.Lock()
-				onAnswer(i, resources, err)
+				onResponse(i, resources, err)
 				mu.Unlock()
 			}
 		})

@@ -2,7 +2,6 @@ package clientgo
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
@@ -31,7 +30,7 @@ func decodeList(body io.Reader, limits anykind.Limits) (*unstructuredv1.Unstruct
 	list := &unstructuredv1.UnstructuredList{Object: map[string]any{}, Items: []unstructuredv1.Unstructured{}}
 	for {
 		item, err := decoder.Next()
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a broken connection, not the end
 			break
 		}
 		if err != nil {

@@ -3,7 +3,6 @@ package controllerruntime
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -121,7 +120,7 @@ func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredLis
 	items := []unstructured.Object{}
 	for {
 		item, err := decoder.Next()
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a broken connection, not the end
 			break
 		}
 		if err != nil {

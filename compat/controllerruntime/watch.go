@@ -2,6 +2,8 @@ package controllerruntime
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"sync"
 
@@ -69,7 +71,16 @@ func (d *watchDecoder) Close() {
 	})
 }
 
+// Decode implements watch.Decoder.
 func (d *watchDecoder) Decode() (watch.EventType, runtime.Object, error) {
+	eventType, obj, err := d.decode()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.ErrUnexpectedEOF // the watcher expects the unwrapped error at the end of a stream
+	}
+	return eventType, obj, err
+}
+
+func (d *watchDecoder) decode() (watch.EventType, runtime.Object, error) {
 	if formOf(d.list) == unstructuredForm {
 		event, err := d.events.Next()
 		if err != nil {

@@ -135,7 +135,7 @@ func (g *generator) accept() string {
 	return ""
 }
 
-// mediaType returns the content type of a body. With a fault of options, as scriptedmetimes wrong.
+// mediaType returns the content type of a body. With a fault of options, it is sometimes wrong.
 func (g *generator) mediaType(right string) string {
 	if g.fault == faultOptions && g.once(4) {
 		return g.choose("text/plain", "application/xml", "", "application/json; charset=utf-8")
