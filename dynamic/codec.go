@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// codec converts between objects of type T and the items that endpoints read and the objects that they write.
+// codec converts between objects of type T, the items read by an endpoint, and the objects written by it.
 type codec[T any] interface {
 	// form is the form of the items to decode.
 	form() form
@@ -190,7 +190,7 @@ func (e *endpoint) representList(list metav1.TypeMeta) metav1.TypeMeta {
 	return list
 }
 
-// setKind sets the kind of an object that lacks its own, if that is known.
+// setKind sets the known kind of an object without a kind.
 func (e *endpoint) setKind(obj *unstructured.Object) {
 	if kind := e.objectKind(); !kind.Empty() {
 		obj.SetGroupVersionKind(kind)

@@ -24,12 +24,12 @@ const (
 	NotServed watch.EventType = "NOTSERVED"
 )
 
-// Change is one change that [Handle.Follow] emits.
+// Change is a change emitted by [Handle.Follow].
 type Change[T any] struct {
 	Type watch.EventType
 	// Object is the current object, or its final state (Deleted); nil with Started, Synced and NotServed.
 	Object *T
-	// FinalStateUnknown is set with a deletion that the API did not report, such as one while the connection was down.
+	// FinalStateUnknown is set with a deletion not reported by the API, such as a deletion while the connection was down.
 	// Object then has only its kind, namespace, name, UID and the last known resourceVersion.
 	FinalStateUnknown bool
 }
@@ -38,14 +38,15 @@ type Change[T any] struct {
 type FollowOptions struct {
 	// LabelSelector and FieldSelector select objects, as in ListOptions. An object that no longer matches is Deleted.
 	LabelSelector, FieldSelector string
-	// Intern lets objects share equal parts, such as labels, containers or managed fields, with each other and with their
-	// own previous versions, which saves most of the memory and time. Objects are then read-only; change a DeepCopy. A write
-	// to one object changes every other object that has the part, and later versions, which reuse it. Intern has no effect on
-	// other types than unstructured.Object.
+	// Intern lets objects share equal parts, such as labels, containers or managed fields, with further objects and with their
+	// own previous versions. This saves most of the memory and time. Objects are then read-only: change a DeepCopy. A write
+	// to a shared part changes every object with the part, and later versions. Intern has an effect on unstructured.Object
+	// alone.
 	Intern bool
-	// KnownObjects has the objects that the caller keeps, such as those of an earlier Follow: they count as emitted, so that
-	// the initial list emits only the differences to them. It must reflect each change before the loop's body ends, and Follow
-	// keeps no names and versions of its own then. nil means no objects, of which Follow remembers what it has emitted.
+	// KnownObjects has the objects kept by the caller, such as the objects of an earlier Follow. Known objects count as emitted:
+	// the initial list emits the differences only. KnownObjects must reflect each change before the loop's body ends. Follow
+	// then keeps no names and versions of its own. With nil, no object is known, and Follow keeps the names and versions of
+	// emitted objects.
 	KnownObjects KnownObjects
 	// OnProgress is called with the resourceVersion up to which all changes have been emitted: after the initial list,
 	// after each change, at intervals while nothing changes, and when the server has accepted to resume the stream.
@@ -58,41 +59,40 @@ type FollowOptions struct {
 type Interruption struct {
 	// Err is why the stream ended; nil if the server closed it, as it does after some minutes.
 	Err error
-	// Relist reports that all objects must be read again to find what has changed.
+	// Relist reports that all objects must be read again to find the changes.
 	Relist bool
 	// Delay is the time before the next request, without jitter of up to a half.
 	Delay time.Duration
 	// Count is the number of interruptions, including this one.
 	Count int
-	// NotServed reports that the server has answered only 404 for five seconds or longer. If the known objects are kept,
+	// NotServed reports that all responses have been 404 for five seconds or longer. If the known objects are kept,
 	// Err has the reason.
 	NotServed bool
 }
 
 // Follow is a reflector: it lists, watches and relists after errors, and emits each change exactly once until ctx ends.
-// The initial list is emitted between Started and Synced, then changes, in the server's order for any one object. Follow
-// requests a watch that begins with all objects (WatchList, https://kep.k8s.io/3157), and lists by pages if the server
-// does not support that.
+// The initial list is emitted between Started and Synced, then changes, for each object in the server's order. Follow
+// requests a watch that begins with all objects (WatchList, https://kep.k8s.io/3157). If the server does not support
+// WatchList, Follow lists by pages.
 //
 // It recovers from closed, broken and unreadable streams, restarts, overload and idle timeouts of the server, expired or
 // too new resourceVersions, and expired credentials. It resumes from the last resourceVersion, or relists and emits only
 // the differences: no change is repeated, and only intermediate states of an object may be missed. A deletion is emitted
 // only if the API reported it or a complete list lacks the object.
 //
-// A resource that the server no longer serves is reported as [NotServed] once the server has answered only 404 for five
-// seconds, as a starting server may for a moment. Its objects are not deleted, unless the server also answers that the
-// CustomResourceDefinition that Follow has seen does not exist or has another UID: then deletions follow with FinalStateUnknown. For
-// that Follow reads the metadata of a custom resource's definition after the initial list; without the right to do so,
-// objects are kept. Follow continues when the resource is served again: immediately if [discovery.Client.Run] keeps the
-// client's discovery current, and otherwise with the next request, every two or three seconds.
+// A resource is reported as [NotServed] once every response has been 404 for five seconds, because a starting server responds
+// with 404 for a moment. Objects are kept, unless the CustomResourceDefinition seen by Follow does not exist any more or has a
+// new UID: then their deletions follow with FinalStateUnknown. Follow reads the metadata of a custom resource's definition after
+// the initial list. Without the right to read it, objects are kept. Follow continues when the resource is served again:
+// immediately if [discovery.Client.Run] keeps the client's discovery current, and otherwise with the next request, every two or
+// three seconds.
 //
 // Follow ends with an error, once and last, when ctx ends or, before the first Synced, when the server rejects the request
-// and would do so again: apierrors.IsForbidden, for instance. A starting server, or one that lags behind others of its
-// cluster, denies requests or lacks resources for a moment. So 404 is retried for five seconds before that, and 401 and 403
-// for two, or for five if the server has accepted a request before. Breaking
-// out of the loop closes the connection. The loop's body may take its time, but the server closes a stream that is not
-// read for minutes, which costs a relist. Memory: the name, UID and resourceVersion of each object, unless the caller has
-// KnownObjects.
+// for good: apierrors.IsForbidden, for instance. A starting server, or an API server behind the rest of its cluster, denies
+// requests or lacks resources for a moment. Before the error, 404 is therefore retried for five seconds, and 401 and 403 for two
+// seconds, or for five seconds after an accepted request. Breaking out of the loop closes the connection. The loop's body may be
+// slow, but servers close a stream without reads for minutes, and a closed stream costs a relist. Memory: the name, UID and
+// resourceVersion of each object, unless the caller has KnownObjects.
 func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
 		f := newReflector(&h.endpoint, h.codec.form(), opts)

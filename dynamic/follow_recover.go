@@ -62,7 +62,7 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 		return f.contextError(ctx)
 	}
 	if f.version == "" && f.watchList.isUsable() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
-		f.watchList.disable(watchListRetryInterval) // if the request is invalid for another reason, the list returns that error
+		f.watchList.disable(watchListRetryInterval) // a request that is invalid in itself fails as a list, too
 		return nil
 	}
 	if apierrors.IsNotFound(err) {

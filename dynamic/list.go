@@ -16,14 +16,14 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// List yields every object that opts select, in the server's order. Objects are decoded one by one from the connection,
-// so memory does not grow with the list. List requests pages of opts.Limit objects, 500 by default, which all have the
-// first page's resourceVersion. From the second object on, the next page is requested while the current one is read, as
+// List yields every object selected by opts, in the server's order. Objects are decoded from the connection while it is read,
+// so memory does not grow with the list. List requests pages of opts.Limit objects, 500 by default. All pages have the
+// first page's resourceVersion. From the second object on, the next page is requested while the current page is read, as
 // soon as the server has sent its continue token.
 //
-// If the list takes longer than the server keeps that resourceVersion, about five minutes, it ends with an error for which
-// apierrors.IsResourceExpired holds, unless [Handle.Paging] chooses otherwise. Set a smaller Limit if the loop takes
-// longer than a minute for a page: servers close connections on which a large response is not read. Breaking out of the
+// Servers keep a resourceVersion for about five minutes. A longer list ends with an error for which
+// apierrors.IsResourceExpired holds, unless [Handle.Paging] chooses a different policy. Set a smaller Limit if the loop takes
+// longer than a minute for a page: servers close connections with a large unread response. Breaking out of the
 // loop cancels its requests and closes their connections. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks.
 func (h *Handle[T]) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*T, error] {
@@ -67,7 +67,7 @@ type Page[T any] struct {
 }
 
 // ListPage sends one list request with opts as they are and decodes the whole response. For the next page pass the page's
-// Continue in opts. [Handle.List] does that by itself and holds one object at a time. A page that exceeds the connection's
+// Continue in opts. [Handle.List] requests further pages itself and holds a single object. A page that exceeds the connection's
 // MemoryLimits is a *unstructured.LimitError.
 func (h *Handle[T]) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[T], error) {
 	return h.readPage("list", func(handle func(item) error) (metav1.TypeMeta, metav1.ListMeta, error) {
@@ -162,9 +162,8 @@ func (h *Handle[T]) Paging(opts *PagingOptions) *Handle[T] {
 	return &changed
 }
 
-// listPager requests the pages of one list one after the other and yields their objects. It prefetches one page: once the
-// caller has taken a second object and the continue token is known, the next page is requested, and its body waits in the
-// connection's buffers.
+// listPager requests the pages of a list in sequence and yields their objects. It prefetches a single page: the next page is
+// requested once the caller has taken a second object and the continue token is known. Its body waits in the connection's buffers.
 type listPager struct {
 	endpoint *endpoint
 	form     form
@@ -175,8 +174,8 @@ type listPager struct {
 	expiries int
 }
 
-// run calls page, which reads one page and reports whether there is another, until there is none or the list fails. An
-// expired list is continued as the caller chose.
+// run calls page until there are no more pages or the list fails. page reads a page and reports whether there is a next page. An
+// expired list is continued by the caller's policy.
 func (p *listPager) run(ctx context.Context, page func() (more bool, err error)) error {
 	if p.opts.Limit == 0 {
 		p.opts.Limit = defaultPageSize
@@ -203,7 +202,7 @@ func (p *listPager) close() {
 	}
 }
 
-// page calls handle for the items of one page and reports whether there is another.
+// page calls handle for the items of a page and reports whether there is a next page.
 func (p *listPager) page(ctx context.Context, handle func(item) error) (more bool, err error) {
 	if p.prefetch == nil {
 		p.prefetch = p.endpoint.prefetchPage(ctx, p.opts)
@@ -233,8 +232,8 @@ func (p *listPager) page(ctx context.Context, handle func(item) error) (more boo
 	}
 }
 
-// endPage reports a page whose items have been processed, prepares the request of the next one, and reports whether there is
-// one.
+// endPage calls OnPage after the items of a page, prepares the request of the next page, and reports whether there is a next
+// page.
 func (p *listPager) endPage(meta metav1.ListMeta) bool {
 	if onPage := p.endpoint.paging.OnPage; onPage != nil {
 		onPage(meta)

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Write is a write of one object that the server has accepted; see [Handle.OnWrite].
+// Write is an accepted write of an object; see [Handle.OnWrite].
 type Write struct {
 	Namespace, Name string
 	// UID is "" if the response lacks it.
@@ -26,12 +26,12 @@ type Write struct {
 	ResourceVersion string
 }
 
-// OnWrite returns a handle that calls begin before each request that may write an object. If the server has accepted a Create,
-// Update, Patch, Apply, Upsert, Scale or Delete, the verb calls the function that begin returned, nil for none. name is "" for a
-// Create, and namespace for a cluster-scoped resource. The functions are called by the goroutine of the verb, possibly by several at
-// the same time, and before the verb returns, also if the verb returns an error since the response cannot be decoded. Handles on
-// other namespaces or subresources that are made from this handle call begin, too. A handle can have several functions. Not reported
-// are dry runs, [Handle.DeleteCollection], [Handle.Evict], and writes whose response is lost.
+// OnWrite returns a handle that calls begin before each write of an object. After an accepted Create, Update, Patch, Apply,
+// Upsert, Scale or Delete, the verb calls end, the result of begin, unless end is nil. name is "" for a Create, namespace is "" for
+// a cluster-scoped resource. The goroutine of the verb calls both functions before the verb returns, also if the response cannot
+// be decoded. Concurrent verbs call them concurrently. Handles made from this handle, for a namespace or a subresource, call begin,
+// too. A handle can have several functions. Dry runs, [Handle.DeleteCollection], [Handle.Evict], and writes with a lost response
+// are not reported.
 func (h *Handle[T]) OnWrite(begin func(ctx context.Context, namespace, name string) (end func(Write))) *Handle[T] {
 	changed := *h
 	changed.onWrite = append(slices.Clip(h.onWrite), begin)
@@ -67,7 +67,7 @@ func (e *endpoint) requestName(request *transport.Request) string {
 	return name
 }
 
-// reportWrite calls ends if a request, which was answered with body, has written an object.
+// reportWrite calls ends if a request with this response body has written an object.
 func (e *endpoint) reportWrite(ends []func(Write), request *transport.Request, body []byte) {
 	if len(ends) == 0 {
 		return
@@ -90,8 +90,8 @@ func (e *endpoint) reportWrite(ends []func(Write), request *transport.Request, b
 	err := json.Unmarshal(body, &response) // of a delete, the body may be empty
 	meta := &response.Metadata
 	// The server deletes an object when an update leaves it without finalizers after a deletion was requested, and responds with
-	// the resourceVersion of the state before. The deletion had set the grace period to 0. Projects, Namespaces and other objects
-	// that are kept for another reason have none.
+	// the resourceVersion of the state before. The deletion had set the grace period to 0. Namespaces and further objects
+	// kept for their contents have no grace period.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
 	gracePeriod := meta.DeletionGracePeriodSeconds
 	isDeleted := meta.DeletionTimestamp != "" && !bytes.ContainsRune(meta.Finalizers, '"') && gracePeriod != nil && *gracePeriod == 0

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// InvalidRequestError reports a call that cannot succeed and for which no request was sent. apierrors.IsNotFound holds if
+// InvalidRequestError reports a call that cannot succeed. No request was sent. apierrors.IsNotFound holds if
 // the server does not serve the subresource, and apierrors.IsMethodNotSupported if it does not serve the verb. It is
 // never a *apierrors.StatusError, which is a server's response.
 type InvalidRequestError struct {
@@ -61,7 +61,7 @@ type notServedError struct{ status metav1.Status }
 
 func (e *notServedError) Error() string { return e.status.Message }
 
-// Status implements apierrors.APIStatus, by which apierrors.IsNotFound and others classify errors.
+// Status implements apierrors.APIStatus, by which apierrors.IsNotFound and its siblings classify errors.
 func (e *notServedError) Status() metav1.Status { return e.status }
 
 func (e *endpoint) notServed(verb, name string, code int32, statusReason metav1.StatusReason, reason string, served []string) error {
@@ -235,7 +235,7 @@ func (e *endpoint) validateWrite(verb string, obj *unstructured.Object) (target 
 	}
 }
 
-// validateContent rejects an object of another kind, and one that the verb must not write.
+// validateContent rejects an object of a different kind, and an object that the verb must not write.
 func (e *endpoint) validateContent(verb string, obj *unstructured.Object) error {
 	if obj == nil || obj.Object == nil {
 		return e.invalid(verb, "", "the object is nil")

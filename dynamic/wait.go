@@ -30,7 +30,7 @@ import (
 //	wait for deployments.apps "shop/web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
 //
 // Wait gets the object and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames suffice.
-// Events that are older than a state that Wait has seen do not count: API servers may lag behind each other. An object that
+// Events older than a state seen by Wait do not count, because API servers of a cluster may lag. An object that
 // did not exist is read once more when its first event arrives.
 //
 // Wait recovers from closed and expired watches, server restarts and broken connections, with delays of up to seven seconds. It

@@ -150,8 +150,8 @@ func (e *endpoint) watchRequest(opts *metav1.ListOptions) (*transport.Request, e
 	return e.collectionRequest("watch", &watchOpts)
 }
 
-// invalidEventError reports invalid content on a working connection: bytes that cannot be decoded, or the Status of a server
-// that cannot decode its stored object.
+// invalidEventError reports invalid content on a working connection: undecodable bytes, or the Status of a server
+// with an undecodable stored object.
 type invalidEventError struct{ error }
 
 func (e *invalidEventError) Unwrap() error { return e.error }

@@ -127,7 +127,7 @@ func TestRESTMapper_ResetRefreshesAtNextCall(t *testing.T) {
 	_, err = mapper.ResourceFor(robots)
 	require.NoError(t, err)
 	meta.MaybeResetRESTMapper(mapper)
-	assert.EqualValues(t, 1, server.Discoveries())
+	assert.Equal(t, 1, server.Discoveries())
 	_, err = mapper.ResourceFor(robots)
 	assert.True(t, meta.IsNoMatchError(err), "%v", err)
 }

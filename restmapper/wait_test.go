@@ -35,7 +35,7 @@ func TestMapper_WaitForResources(t *testing.T) {
 				require.NoError(t, err)
 			}
 			assert.Equal(t, test.want, namesOf(found))
-			assert.EqualValues(t, 1, server.Discoveries())
+			assert.Equal(t, 1, server.Discoveries())
 		})
 	}
 }
