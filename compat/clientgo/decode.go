@@ -30,7 +30,7 @@ func decodeList(body io.Reader, limits anykind.Limits) (*unstructuredv1.Unstruct
 	list := &unstructuredv1.UnstructuredList{Object: map[string]any{}, Items: []unstructuredv1.Unstructured{}}
 	for {
 		item, err := decoder.Next()
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a broken connection, not the end
+		if err == io.EOF { // a wrapped EOF is a broken connection, not the end
 			break
 		}
 		if err != nil {

@@ -120,7 +120,7 @@ func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredLis
 	items := []unstructured.Object{}
 	for {
 		item, err := decoder.Next()
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a broken connection, not the end
+		if err == io.EOF { // a wrapped EOF is a broken connection, not the end
 			break
 		}
 		if err != nil {

@@ -54,9 +54,5 @@ func (i *informer) waitForWrites(ctx context.Context, keys ...client.ObjectKey) 
 	if c == nil {
 		return nil
 	}
-	all := make([]types.NamespacedName, len(keys))
-	for n, key := range keys {
-		all[n] = types.NamespacedName(key)
-	}
-	return c.WaitForWrites(ctx, all...)
+	return c.WaitForWrites(ctx, keys...)
 }
