@@ -64,7 +64,7 @@ func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
 	case interface{ Namespace(name string) Source[T] }:
 		return source.Namespace(namespace), nil
 	default:
-		return nil, fmt.Errorf("run cache %s: Options.Namespaces needs a source with a method Namespace, which %T does not have", c, c.source)
+		return nil, fmt.Errorf("run cache %s: Options.Namespaces needs a source with a method Namespace; %T has none", c, c.source)
 	}
 }
 

@@ -316,7 +316,7 @@ func TestNamespaces_InvalidSources(t *testing.T) {
 		namespaces []string
 		want       string
 	}{
-		"without namespaces": {newScript(), []string{"shop"}, "run cache /api/v1/pods: Options.Namespaces needs a source with a method Namespace, which *cache_test.script does not have"},
+		"without namespaces": {newScript(), []string{"shop"}, "run cache /api/v1/pods: Options.Namespaces needs a source with a method Namespace; *cache_test.script has none"},
 		"an empty name":      {scripts{}, []string{"shop", ""}, "run cache /api/v1/pods: Options.Namespaces contains an empty name (leave Namespaces out, and take AllNamespaces of the handle)"},
 		"panic":              {callbackSource{newScript(), func() { panic("boom") }}, []string{"shop"}, `panic in the source of the cache of /api/v1/pods, for namespace "shop": boom`},
 		"Goexit":             {callbackSource{newScript(), runtime.Goexit}, []string{"shop"}, `run cache /api/v1/pods: its goroutine for namespace "shop" was ended by runtime.Goexit`},

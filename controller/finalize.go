@@ -36,7 +36,7 @@ import (
 func Finalize(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, finalizer string, cleanup func(context.Context, *unstructured.Object) error) (live *unstructured.Object, deleted bool, err error) {
 	name := obj.GetName()
 	if obj.GetUID() == "" || finalizer == "" {
-		return nil, false, fmt.Errorf("finalize %s %q: it needs the object's uid, which the server sets, and the finalizer's name", r, name)
+		return nil, false, fmt.Errorf("finalize %s %q: the object's uid (set by the server) and the finalizer's name are required", r, name)
 	}
 	if obj.GetDeletionTimestamp() == nil {
 		obj, err = patchObject(ctx, r, obj, func(obj *unstructured.Object) []operation { return addFinalizer(obj, finalizer) })

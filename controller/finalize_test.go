@@ -267,7 +267,7 @@ func TestFinalize_NeedsUID(t *testing.T) {
 	client := controllertest.Connect(t)
 	obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
 	_, _, err := controller.Finalize(t.Context(), controllertest.Resource(t, client, "configmaps"), obj, finalizer, never(t))
-	wrong := `finalize configmaps "web": it needs the object's uid, which the server sets, and the finalizer's name`
+	wrong := `finalize configmaps "web": the object's uid (set by the server) and the finalizer's name are required`
 	assert.EqualError(t, err, wrong)
 	obj.SetUID("u1")
 	_, _, err = controller.Finalize(t.Context(), controllertest.Resource(t, client, "configmaps"), obj, "", never(t))
@@ -284,7 +284,7 @@ func TestFinalize_NeedsUIDAndFinalizer(t *testing.T) {
 	} {
 		obj := controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "op", tc.uid)
 		live, deleted, err := controller.Finalize(t.Context(), handle, obj, tc.finalizer, never(t))
-		assert.EqualError(t, err, `finalize leases.coordination.k8s.io "op": it needs the object's uid, which the server sets, and the finalizer's name`, name)
+		assert.EqualError(t, err, `finalize leases.coordination.k8s.io "op": the object's uid (set by the server) and the finalizer's name are required`, name)
 		assert.Nil(t, live, name)
 		assert.False(t, deleted, name)
 	}

@@ -134,7 +134,7 @@ func TestCopy_Errors(t *testing.T) {
 	require.NoError(t, os.Mkdir(outside, 0o700))
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(outside, "link")))
 	err = stream.CopyFrom(t.Context(), pods, "web-0", outside, local, nil)
-	require.ErrorContains(t, err, "out of what is copied")
+	require.ErrorContains(t, err, "outside of the copied folder")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lunch := errors.New("lunch")

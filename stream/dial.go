@@ -58,7 +58,7 @@ func explainDial(ctx context.Context, err error, path, protocol string) error {
 }
 
 func explainProtocol(err error, protocol string) error {
-	return fmt.Errorf("%w (requested %s, which servers have since Kubernetes 1.31 unless a feature gate is off)", err, protocol)
+	return fmt.Errorf("%w (requested %s; servers have it since Kubernetes 1.31, unless a feature gate is off)", err, protocol)
 }
 
 // explainForbidden adds the missing RBAC rule to an authorization error for the resource. Other 403 errors stay unchanged.

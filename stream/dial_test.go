@@ -130,7 +130,7 @@ func TestExec_HandshakeErrors(t *testing.T) {
 				var status apierrors.APIStatus
 				require.ErrorAs(t, err, &status)
 				assert.Equal(t, int32(502), status.Status().Code)
-				assert.ErrorContains(t, err, "requested v5.channel.k8s.io, which servers have since Kubernetes 1.31")
+				assert.ErrorContains(t, err, "requested v5.channel.k8s.io; servers have it since Kubernetes 1.31")
 				assert.ErrorContains(t, err, "a proxy or a login page")
 			},
 		},
@@ -149,7 +149,7 @@ func TestExec_HandshakeErrors(t *testing.T) {
 			},
 			func(t *testing.T, err error) {
 				assert.ErrorIs(t, err, websocket.ErrBadHandshake)
-				assert.ErrorContains(t, err, "which servers have since Kubernetes 1.31 unless a feature gate is off")
+				assert.ErrorContains(t, err, "servers have it since Kubernetes 1.31, unless a feature gate is off")
 			},
 		},
 	} {

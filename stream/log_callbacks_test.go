@@ -135,7 +135,7 @@ func TestLogLines_ReportsLostLines(t *testing.T) {
 		events := recordEvents(t, p, stream.LogOptions{Follow: true}, "the end")
 		require.Len(t, events, 6)
 		assert.Contains(t, events[2], "error web-0/app 0")
-		assert.Contains(t, events[2], "what was logged after that is lost")
+		assert.Contains(t, events[2], "later lines are lost")
 		assert.Equal(t, "end web-0/app 0 Failed", events[3])
 	})
 }

@@ -41,7 +41,7 @@ func newLogPods(ctx context.Context, target Target, opts *LogOptions) (*logPods,
 	if !strings.HasSuffix(collection, "/pods") || !strings.HasPrefix(collection, "/api/v1/") {
 		if opts.Name == "" {
 			resource := collection[strings.LastIndexByte(collection, '/')+1:]
-			return nil, fmt.Errorf("a handle on %s is not one on pods: set LogOptions.Name to the object whose pods' logs to read", resource)
+			return nil, fmt.Errorf("a handle on %s does not select pods: set LogOptions.Name to an object with pods", resource)
 		}
 		ref, err := newObjectRef(target, opts.Name)
 		if err != nil {

@@ -142,7 +142,7 @@ func (l *containerLog) ended(err error) error {
 
 // lostLines returns the error of a log with lost lines at its end.
 func (l *containerLog) lostLines(cause error) error {
-	return fmt.Errorf("%w: the connection broke, and what was logged after that is lost: %w (%w)", io.ErrUnexpectedEOF, cause, l.breakErr)
+	return fmt.Errorf("%w: the connection broke, and later lines are lost: %w (%w)", io.ErrUnexpectedEOF, cause, l.breakErr)
 }
 
 // disconnected handles the end of a connection: it leads to a new connection, the end of the log, or an error.

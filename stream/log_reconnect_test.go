@@ -303,7 +303,7 @@ func TestLogLines_LostLinesEndNothing(t *testing.T) {
 		text, err := followed(ctx, pods, true)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-		require.ErrorContains(t, err, `pod "web-0", container "app": unexpected EOF: the connection broke, and what was logged after that is lost`)
+		require.ErrorContains(t, err, `pod "web-0", container "app": unexpected EOF: the connection broke, and later lines are lost`)
 		assert.Equal(t, "first run\nthird run\n", text)
 	})
 }

@@ -200,7 +200,7 @@ func TestLogs_FollowEndsWithContainer(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			require.ErrorContains(t, err, "what was logged after that is lost")
+			require.ErrorContains(t, err, "later lines are lost")
 		})
 	}
 }

@@ -152,7 +152,7 @@ func TestLogLines_Workload(t *testing.T) {
 			assert.Contains(t, n.requests, "/api/v1/namespaces/shop/pods?labelSelector=app%3Dweb%2Ctier%3Dfront&limit=500")
 		}
 		_, err := linesOf(t, collection{deployments, p.conn}, nil)
-		require.EqualError(t, err, "read logs: a handle on deployments is not one on pods: set LogOptions.Name to the object whose pods' logs to read")
+		require.EqualError(t, err, "read logs: a handle on deployments does not select pods: set LogOptions.Name to an object with pods")
 
 		_, err = linesOf(t, p, &stream.LogOptions{Name: "web-0"})
 		require.NoError(t, err)

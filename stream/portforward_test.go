@@ -76,7 +76,7 @@ func TestDialPort_EndOfConnection(t *testing.T) {
 			"ha", io.ErrUnexpectedEOF, "pod web-0 broke off",
 		},
 		"what comes is no SPDY": {
-			func(n *node, _ accepted) { n.raw([]byte("HTTP/1.1 200 OK")) }, "", io.ErrUnexpectedEOF, "nobody opened",
+			func(n *node, _ accepted) { n.raw([]byte("HTTP/1.1 200 OK")) }, "", io.ErrUnexpectedEOF, "the stream is not open",
 		},
 		"what comes is SPDY of another version": {
 			func(n *node, _ accepted) { n.raw([]byte{0x80, 2, 0, 6, 0, 0, 0, 4, 0, 0, 0, 1}) }, "", io.ErrUnexpectedEOF, "version 2",

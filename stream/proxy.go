@@ -75,7 +75,7 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 	case req.URL.User != nil:
 		return "", errors.New("the API server takes the user for itself: leave it out of the URL, or dial with a PortDialer")
 	case !isStable(req.URL.EscapedPath()):
-		return "", errors.New("the API server would change the path, which has an escaped slash or . or .. in it: dial with a PortDialer")
+		return "", errors.New("the API server would change the path because of an escaped slash, . or ..: dial with a PortDialer")
 	// A program may redirect, but the target must not be a different object.
 	case req.Response != nil && req.Response.Request != nil && req.Response.Request.URL.Hostname() != name:
 		return "", fmt.Errorf("the redirect from %s leads to another host", req.Response.Request.URL.Host)

@@ -105,7 +105,7 @@ func TestOpen_RejectsInvalidOIDC(t *testing.T) {
 		"a query":                {OIDC{Issuer: issuer + "?k=" + credentials.Planted, ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "a query"},
 		"no URL":                 {OIDC{Issuer: "id.example", ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted)}, "https://host"},
 		"no token":               {OIDC{Issuer: issuer, ClientID: "c", ClientSecret: kubeconfig.NewSecret(credentials.Planted)}, "log in"},
-		"an opaque token":        {OIDC{Issuer: issuer, ClientID: "c", IDToken: kubeconfig.NewSecret(credentials.Planted)}, "no JWT"},
+		"an opaque token":        {OIDC{Issuer: issuer, ClientID: "c", IDToken: kubeconfig.NewSecret(credentials.Planted)}, "not a JWT"},
 		"a token of two lines":   {OIDC{Issuer: issuer, ClientID: "c", IDToken: kubeconfig.NewSecret(credentials.IDToken("a", time.Now().Add(time.Hour)) + "\n" + credentials.Planted)}, "control character"},
 		"an authority not there": {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted), CAFile: "/missing"}, "certificate authority"},
 		"no authority":           {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: kubeconfig.NewSecret(credentials.Planted), CAData: []byte(credentials.Planted)}, "no PEM"},

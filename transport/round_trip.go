@@ -68,7 +68,7 @@ const tokenProtocol = "base64url.bearer.authorization.k8s.io."
 // validateRoundTrip rejects requests to a different server, or with credentials of their own.
 func (c *Conn) validateRoundTrip(req *http.Request) error {
 	if req.URL.Scheme != c.base.Scheme || req.URL.Host != c.base.Host {
-		return fmt.Errorf("%s %s: the URL is not on the server %s, which the credential is for", req.Method, printableURL(req), c.Server())
+		return fmt.Errorf("%s %s: the URL is not on the credential's server %s", req.Method, printableURL(req), c.Server())
 	}
 	for name, values := range req.Header {
 		if authenticates(name) || strings.Contains(strings.Join(values, ","), tokenProtocol) {

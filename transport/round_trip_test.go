@@ -57,7 +57,7 @@ func TestConn_RoundTripRejectsOtherHostsAndCredentials(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.RoundTrip(asked(t, http.MethodGet, server.URL+"/x?password=hidden", ""))
-	require.ErrorContains(t, err, "not on the server")
+	require.ErrorContains(t, err, "not on the credential's server")
 	assert.NotContains(t, err.Error(), "hidden")
 	for name, value := range map[string]string{
 		"Authorization": "Basic hidden", "authorization": "Basic hidden", "Impersonate-User": "hidden", "X-Remote-Group": "hidden",

@@ -123,7 +123,7 @@ func newUpgradedConn(response *http.Response, traced *httptrace.GotConnInfo) (*u
 			"(let it pass on such a body as it is)", response.Body)
 	}
 	if traced == nil {
-		return nil, errors.New("the HTTP client's transport does not report its connection, which a stream needs for its time-outs " +
+		return nil, errors.New("the HTTP client's transport does not report its connection, and a stream needs the connection for its time-outs " +
 			"(use an *http.Transport, and round trippers that pass on the request's context)")
 	}
 	return &upgradedConn{Conn: traced.Conn, body: body}, nil

@@ -140,7 +140,7 @@ func (s *setter) inList(list []any, i int) (any, error) {
 	var element any
 	switch {
 	case at > len(list):
-		return nil, fmt.Errorf("%s: is []any of %d, which index %s is beyond; %d appends", pathText(s.fields[:i]), len(list), s.fields[i], len(list))
+		return nil, fmt.Errorf("%s: is []any of %d: index %s is beyond its end (%d appends)", pathText(s.fields[:i]), len(list), s.fields[i], len(list))
 	case !isNew:
 		element = list[at]
 	}
@@ -180,7 +180,7 @@ func (s *setter) keyed(list []any, i int, isNew bool) (any, error) {
 	}
 	keys.complete(m, list)
 	if !keys.selects(m) {
-		return nil, fmt.Errorf("%s: would have other keys than its step", pathText(s.fields[:i+1]))
+		return nil, fmt.Errorf("%s: the new value has different keys than the step", pathText(s.fields[:i+1]))
 	}
 	return m, nil
 }

@@ -58,7 +58,7 @@ func (t *yamlChecker) measure(n *yaml.Node) (yamlExtent, error) {
 	if n.Kind == yaml.AliasNode {
 		target, found := t.known[n.Alias]
 		if !found {
-			return e, errors.New("an alias stands for what it is in")
+			return e, errors.New("an alias contains itself")
 		}
 		e.expanded = target.expanded
 		e.depth = target.depth

@@ -46,7 +46,7 @@ func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, er
 		return append(objs, &Object{Object: m}), nil
 	}
 	if len(indexes) == maxListDepth {
-		return objs, fmt.Errorf("more than %d lists in each other", maxListDepth)
+		return objs, fmt.Errorf("more than %d nested lists", maxListDepth)
 	}
 	items, isArray := m["items"].([]any)
 	if !isArray && m["items"] != nil {

@@ -93,7 +93,7 @@ func syntaxError(text []byte, err error) (line int, reason error) {
 		// The name is not quoted: it may be part of an unquoted secret.
 		name, _, _ = strings.Cut(name, "'")
 		at = bytes.Index(text, []byte("*"+name))
-		reason = errors.New("a value begins with * and so means an anchor, which is not there: put it in quotes")
+		reason = errors.New("a value with a * in front is an alias, and its anchor is missing: put the value in quotes")
 	}
 	return bytes.Count(text[:max(at, 0)], []byte("\n")) + 1, reason
 }

@@ -117,7 +117,7 @@ func TestYAMLDecoder_ListErrors(t *testing.T) {
 		"{\"kind\":\"List\",\n\"items\":[\n{\"kind\":\"A\"},\n{\"x\":1}]}":               {1, "document 1, line 4: items[1]: Object 'Kind' is missing in '{apiVersion: \"\", metadata.name: \"\", fields: 1}'"},
 		"{\"kind\":\"List\",\n\"items\":[\n{\"x\":1}]}\n{\"kind\":\"A\"}":                {0, "document 1, line 3: items[0]: Object 'Kind' is missing in '{apiVersion: \"\", metadata.name: \"\", fields: 1}'"},
 		"kind: List\nx: &a\n- 7\nitems: *a\n":                                            {0, "document 1, line 3: items[0]: is int64, not an object"},
-		deep:                                                                             {0, "document 1, line 1: " + strings.TrimSuffix(strings.Repeat("items[0].", maxListDepth), ".") + ": more than 8 lists in each other"},
+		deep:                                                                             {0, "document 1, line 1: " + strings.TrimSuffix(strings.Repeat("items[0].", maxListDepth), ".") + ": more than 8 nested lists"},
 	} {
 		got, err := readStream(strings.NewReader(text))
 		require.EqualError(t, err, want.err)
@@ -206,7 +206,7 @@ func TestYAMLDecoder_ErrorNamesDocumentAndLine(t *testing.T) {
 		"kind: A\na: \"b\n":                                              "document 1, line 2: the YAML is broken: found unexpected end of stream",
 		"kind: A\nb: 1\na: x\x01y\n":                                     "document 1, line 3: the YAML is broken: control characters are not allowed",
 		"kind: A\nb: 1\na: \xff\n":                                       "document 1, line 3: the YAML is broken: invalid leading UTF-8 octet",
-		"kind: A\nb: *secret\n":                                          "document 1, line 2: a value begins with * and so means an anchor, which is not there: put it in quotes",
+		"kind: A\nb: *secret\n":                                          "document 1, line 2: a value with a * in front is an alias, and its anchor is missing: put the value in quotes",
 		"kind: A\nb:\n  c: 1\n  d: 2\n  c: 3\n":                          `document 1, line 5: the field "c" is there twice`,
 		"kind: A\nb:\n- {c: 1, c: {d: 1}}\n":                             `document 1, line 3: the field "c" is there twice`,
 		"kind: A\nkind: A\n":                                             `document 1, line 2: the field "kind" is there twice`,
@@ -224,7 +224,7 @@ func TestYAMLDecoder_ErrorNamesDocumentAndLine(t *testing.T) {
 		"{\"kind\":\"A\"}\n\n{\"kind\":\"B\",\n x}":                      "document 2, line 4: invalid JSON at byte 14: 'x' where a member's name should begin",
 		"{\"kind\":\"A\"}\n{\"a\":1}\n":                                  `document 2, line 2: Object 'Kind' is missing in '{apiVersion: "", metadata.name: "", fields: 1}'`,
 		"\r\nkind: A\r\n---\r\na: 1\r\n":                                 `document 2, line 4: Object 'Kind' is missing in '{apiVersion: "", metadata.name: "", fields: 1}'`,
-		"kind: A\na: &x [*x]\n":                                          "document 1, line 2: an alias stands for what it is in",
+		"kind: A\na: &x [*x]\n":                                          "document 1, line 2: an alias contains itself",
 		"kind: A\r---\rkind: B\r":                                        "document 1, line 2: there is more behind the end of the document",
 		"{kind: A},\n":                                                   "document 1, line 1: there is more behind the end of the document",
 		"kind: A\napiVersion: a/b/c\n":                                   "document 1, line 1: invalid apiVersion: unexpected GroupVersion string: a/b/c",

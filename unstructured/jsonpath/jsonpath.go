@@ -152,7 +152,7 @@ func (r result) text() (string, error) {
 		return string(data), nil
 	default:
 		if _, isNumber := numberOf(v); !isNumber && !isBool(v) {
-			return "", fmt.Errorf("jsonpath: a result is %T, which JSON does not have", v)
+			return "", fmt.Errorf("jsonpath: a result of type %T has no JSON form", v)
 		}
 		return fmt.Sprint(v), nil
 	}

@@ -160,7 +160,7 @@ func TestTemplate_Data(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "1 1.5 18446744073709551615", got)
 	_, err = execute(`{.a}`, map[string]any{"a": struct{}{}}, nil)
-	require.ErrorContains(t, err, "a result is struct {}")
+	require.ErrorContains(t, err, "a result of type struct {}")
 	_, err = execute(`{.a}`, map[string]any{"a": []any{math.NaN()}}, nil)
 	require.ErrorContains(t, err, "encode a result")
 }

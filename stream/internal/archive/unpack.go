@@ -146,7 +146,7 @@ func (u *unpacker) place(below string, header *tar.Header) (string, error) {
 
 func (u *unpacker) openRoot(below string, header *tar.Header) (err error) {
 	if below != "." {
-		return errors.New("the archive does not begin with what was requested")
+		return errors.New("the archive does not begin with the requested path")
 	}
 	u.isFolder = header.Typeflag == tar.TypeDir
 	at := filepath.Dir(u.local)
@@ -227,7 +227,7 @@ func (u *unpacker) makeSymlink(name, target string) error {
 			quoted(target))
 	}
 	if !staysInside(target, strings.Count(filepath.ToSlash(name), "/")) {
-		return fmt.Errorf("it is a link to %s, out of what is copied", quoted(target))
+		return fmt.Errorf("it is a link to %s, outside of the copied folder", quoted(target))
 	}
 	if err := u.remove(name); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (u *unpacker) makeLink(name, target string) error {
 			return err
 		}
 		if at == below && !info.Mode().IsRegular() || at != below && !info.IsDir() {
-			return fmt.Errorf("it is a link to %s, which is no file of the archive", quoted(target))
+			return fmt.Errorf("it is a link to %s, and the archive has no such file", quoted(target))
 		}
 	}
 	first := filepath.FromSlash(below)

@@ -78,7 +78,7 @@ func (s *Session) pair(stream uint32) (pair *Pair, known bool) {
 func (s *Session) receiveData(f frame) error {
 	pair, known := s.pair(f.stream)
 	if !known {
-		return fmt.Errorf("SPDY: the node sent data on stream %d, which nobody opened", f.stream)
+		return fmt.Errorf("SPDY: the node sent data on stream %d, but the stream is not open", f.stream)
 	}
 	for left := f.length; left > 0; {
 		if pair != nil && f.stream == pair.dataID {

@@ -82,7 +82,7 @@ func (h *Handshake) Open(ctx context.Context, raw net.Conn, answer http.Header) 
 func (h *Handshake) check(answer http.Header) error {
 	switch protocol := answer.Get("Sec-Websocket-Protocol"); {
 	case !strings.EqualFold(answer.Get("Upgrade"), "websocket"), answer.Get("Sec-Websocket-Accept") != acceptKey(h.key):
-		return fmt.Errorf("%w: the server switches to another protocol than WebSocket", ErrBadHandshake)
+		return fmt.Errorf("%w: the server does not switch to WebSocket", ErrBadHandshake)
 	case answer.Get("Sec-Websocket-Extensions") != "":
 		return fmt.Errorf("%w: the server uses an extension that was not offered", ErrBadHandshake)
 	case protocol != h.protocol:

@@ -89,7 +89,7 @@ func Bearer(token string) (string, error) {
 		return "", nil
 	}
 	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "", errors.New("the token has a control character, which a header cannot hold")
+		return "", errors.New("the token has a control character and cannot be sent in a header")
 	}
 	return "Bearer " + token, nil
 }

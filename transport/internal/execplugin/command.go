@@ -123,12 +123,12 @@ func (a *Authenticator) runError(err error, cmd *exec.Cmd, output *limitedBuffer
 	var exit *exec.ExitError
 	switch {
 	case output.overflowed:
-		return fmt.Errorf("it printed more than %d MiB, which is no credential (does the command do something else?)", maxOutput>>20)
+		return fmt.Errorf("it printed more than %d MiB: this is no credential (is the command a credential plugin?)", maxOutput>>20)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success():
 		// With ErrWaitDelay, the program printed its output, but a child process still holds the output open.
 		return nil
 	case errors.As(err, &exit):
-		return fmt.Errorf("it failed: %w (see what it wrote to standard error, or run it by hand; you may have to log in again)", err)
+		return fmt.Errorf("it failed: %w (see its standard error, or run it by hand; you may have to log in again)", err)
 	case cmd.ProcessState == nil:
 		return a.cfg.startError(err)
 	default:

@@ -63,7 +63,7 @@ func parseOutput(data []byte, apiVersion string) (*credential.Credential, error)
 func decodeOutput(data []byte, apiVersion string) (*execCredential, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
-		return nil, errors.New("it printed nothing (see what it wrote to standard error, or run it by hand)")
+		return nil, errors.New("it printed nothing (see its standard error, or run it by hand)")
 	}
 	var err error
 	if data[0] != '{' {
@@ -75,7 +75,7 @@ func decodeOutput(data []byte, apiVersion string) (*execCredential, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, errors.New("what it printed is no ExecCredential in JSON (run it by hand to see; " +
+		return nil, errors.New("its output is no ExecCredential in JSON (run it by hand to see it; " +
 			"messages for people belong on standard error)")
 	case output.Kind != "ExecCredential":
 		return nil, errors.New("it printed an object of another kind than ExecCredential " +
@@ -94,6 +94,6 @@ func versionError(got, want string) error {
 		return fmt.Errorf("it printed apiVersion %s, and the kubeconfig requests %s (make the kubeconfig's apiVersion the plugin's, "+
 			"or update the plugin)", got, want)
 	default:
-		return fmt.Errorf("it printed another apiVersion than the kubeconfig's %s (update the plugin)", want)
+		return fmt.Errorf("it printed a different apiVersion than the kubeconfig's %s (update the plugin)", want)
 	}
 }

@@ -61,7 +61,7 @@ func TestParseOutput_ErrorsHideOutput(t *testing.T) {
 		"null":                 {"null", "another kind"},
 		"another kind":         {`{"kind":"` + credentials.Planted + `","apiVersion":"` + kubeconfig.ExecV1 + `"}`, "another kind"},
 		"an older version":     {strings.Replace(credentials.TokenOutput(credentials.Planted), "io/v1", "io/v1beta1", 1), "client.authentication.k8s.io/v1beta1"},
-		"an unknown version":   {strings.Replace(credentials.TokenOutput("t"), kubeconfig.ExecV1, credentials.Planted, 1), "another apiVersion"},
+		"an unknown version":   {strings.Replace(credentials.TokenOutput("t"), kubeconfig.ExecV1, credentials.Planted, 1), "a different apiVersion"},
 		"no status":            {outputWith(`"spec":{}`), "without a status"},
 		"an empty status":      {outputWith(`"status":{}`), "neither a token"},
 		"a blank token":        {credentials.TokenOutput(" \n"), "neither a token"},

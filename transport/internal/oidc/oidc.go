@@ -150,7 +150,7 @@ func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, erro
 		return fetched, err
 	}
 	if saveErr := a.cfg.SaveTokens(ctx, a.idToken, a.refreshToken); saveErr != nil {
-		saveErr = fmt.Errorf("oidc: save the refreshed tokens, without which those saved before may no longer work: %w", saveErr)
+		saveErr = fmt.Errorf("oidc: save the refreshed tokens (the saved tokens may no longer work): %w", saveErr)
 		if err != nil {
 			saveErr = fmt.Errorf("%w; %w", err, saveErr)
 		}

@@ -203,7 +203,7 @@ func parseExpiry(idToken string) (time.Time, error) {
 	const hint = " (log in again with the provider's own tool)"
 	parts := strings.Split(strings.TrimSpace(idToken), ".")
 	if len(parts) != 3 {
-		return time.Time{}, errors.New("the ID token is no JWT, which has three parts" + hint)
+		return time.Time{}, errors.New("the ID token is not a JWT of three parts" + hint)
 	}
 	claims, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
 	var exp struct {

@@ -157,7 +157,7 @@ func TestAuthenticator_IssuerErrorsHaveHintsNotSecrets(t *testing.T) {
 		"no access token":          {nil, respond(200, jsonType, `{"id_token":"`+credentials.Planted+`"}`), "no token of OAuth 2.0"},
 		"no ID token":              {nil, respond(200, jsonType, `{"access_token":"`+credentials.Planted+`"}`), "the scope openid"},
 		"an ID token of no string": {nil, respond(200, jsonType, `{"access_token":"a","id_token":["`+credentials.Planted+`"]}`), "the scope openid"},
-		"an opaque ID token":       {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+credentials.Planted+`"}`), "no JWT"},
+		"an opaque ID token":       {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+credentials.Planted+`"}`), "not a JWT"},
 		"two lines of ID token":    {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+strings.Replace(credentials.IDToken("ann", time.Now().Add(time.Hour)), ".", `.\n`+credentials.Planted, 2)+`"}`), "the issuer's response"},
 		"an expired ID token":      {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+old+`"}`), "check this machine's clock"},
 	} {
