@@ -109,7 +109,7 @@ func (s *sides) buildCLI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = program.Build(ctx, filepath.Join(folder, "..", "cli"), "./cmd/anyctl", path, []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
+	err = program.Build(ctx, filepath.Join(folder, "..", "..", "cli"), "./cmd/anyctl", path, []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
 	if err != nil {
 		return err
 	}
