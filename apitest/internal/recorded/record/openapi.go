@@ -98,15 +98,19 @@ func decodeJSON(text io.Reader) (document map[string]any, err error) {
 }
 
 func (r *openapiRecorder) addV3(path string, document map[string]any) error {
-	components := nested.Map(document, "components")
-	schemas := nested.Map(components, "schemas")
+	schemas := nested.Map(document, "components", "schemas")
 	for name, schema := range schemas {
 		if err := r.addDefinition(path, name, schema); err != nil {
 			return err
 		}
 	}
+	return r.addDocument(path, document, schemas)
+}
+
+// addDocument records a v3 document with a placeholder for its schemas, and the names of schemas that it does not refer to.
+func (r *openapiRecorder) addDocument(path string, document, schemas map[string]any) error {
 	if schemas != nil {
-		components["schemas"] = placeholder()
+		nested.Map(document, "components")["schemas"] = placeholder()
 	}
 	r.documents[path] = document
 	text, err := compactJSON(document)

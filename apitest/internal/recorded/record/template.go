@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,8 +62,7 @@ func (r *openapiRecorder) addTemplate(ctx context.Context, api *server, scope st
 
 // addTemplateV3 records the document with the definitions of the kind and its list.
 func (r *openapiRecorder) addTemplateV3(path string, document map[string]any) error {
-	components := nested.Map(document, "components")
-	schemas := nested.Map(components, "schemas")
+	schemas := nested.Map(document, "components", "schemas")
 	for name, schema := range schemas {
 		text, err := compactJSON(schema)
 		if err != nil {
@@ -75,14 +72,7 @@ func (r *openapiRecorder) addTemplateV3(path string, document map[string]any) er
 			r.override(path, name, text)
 		}
 	}
-	components["schemas"] = placeholder()
-	r.documents[path] = document
-	text, err := compactJSON(document)
-	if err != nil {
-		return err
-	}
-	r.index.Extra[path] = r.unreachable(path, text, slices.Sorted(maps.Keys(schemas)))
-	return nil
+	return r.addDocument(path, document, schemas)
 }
 
 // addTemplateV2 records the paths of the CRD and the definitions of the kind and its list.
