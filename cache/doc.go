@@ -43,5 +43,5 @@
 // Options.DetectMutations and ANYKIND_CACHE_MUTATION_DETECTOR=true compare all objects and name the field. Module compat has
 // client-go's informers with KUBE_CACHE_MUTATION_DETECTOR. They do not intern by default.
 //
-// With a Transform the live heap holds the transformed objects only. Unchanged parts are decoded anew, at the cost of CPU.
+// With a Transform the live heap holds the transformed objects only. Unchanged parts are decoded again, at the cost of CPU.
 package cache

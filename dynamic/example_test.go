@@ -38,8 +38,7 @@ func shopClient() (client *dynamic.Client, closeAll func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
-			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-			fmt.Fprint(w, scripted.Index(resources, r.URL.Path == "/api"))
+			scripted.New(resources).ServeHTTP(w, r)
 		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
 			fmt.Fprint(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Restarts"}],"rows":[
 				{"cells":["db",0],"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"db"}}},

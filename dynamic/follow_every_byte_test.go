@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -72,7 +73,7 @@ const relistAfter = 13 * time.Minute
 
 func (s *byteServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
-		return discover(r)
+		return discover(r, resources)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,12 +101,12 @@ func (s *byteServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return s.respond(r, http.StatusOK, strings.NewReader(podList(strconv.Itoa(latest), pods...))), nil
 	case initial:
 		for name, state := range s.final {
-			body.WriteString(watchEvent("ADDED", podJSON(name, state.uid, state.version)))
+			body.WriteString(scripted.Event("ADDED", podJSON(name, state.uid, state.version)))
 		}
 		body.WriteString(initialEventsEnd(strconv.Itoa(latest)))
 	case !s.expired && time.Since(s.began) >= relistAfter:
 		s.expired = true
-		return s.respond(r, http.StatusOK, strings.NewReader(watchEvent("ERROR", statusOf("410", "Expired", "")))), nil
+		return s.respond(r, http.StatusOK, strings.NewReader(scripted.Event("ERROR", statusOf("410", "Expired", "")))), nil
 	case version > latest:
 		return s.respond(r, http.StatusGatewayTimeout, strings.NewReader(statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge"}`))), nil
 	default:
@@ -175,7 +176,7 @@ func byteCases() map[string]byteCase {
 	final := map[string]podState{}
 	record := func(kind, name, uid string) {
 		version := strconv.Itoa(len(events))
-		events = append(events, watchEvent(kind, podJSON(name, uid, version)))
+		events = append(events, scripted.Event(kind, podJSON(name, uid, version)))
 		if final[name] = (podState{uid, version}); kind == "DELETED" {
 			delete(final, name)
 		}
@@ -202,7 +203,7 @@ func byteCases() map[string]byteCase {
 		state := podState{fmt.Sprint("u", i), strconv.Itoa(i + 1)}
 		objects[name] = state
 		pods = append(pods, podJSON(name, state.uid, state.version))
-		added = append(added, watchEvent("ADDED", podJSON(name, state.uid, state.version)))
+		added = append(added, scripted.Event("ADDED", podJSON(name, state.uid, state.version)))
 		log[i+1] = added[i]
 	}
 	return map[string]byteCase{

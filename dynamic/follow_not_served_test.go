@@ -37,28 +37,20 @@ type widgetServer struct {
 	cut         chan struct{} // closed to end all watches
 }
 
-const widgetIndex = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[
-	{"resource":"widgets","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"scope":"Cluster","singularResource":"widget",
-	 "verbs":["get","list","watch"]}]}]}]}`
+const widgetResource = "cluster example.com/v1 widgets widget Widget - - get,list,watch"
 
 func (s *widgetServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reply := func(code int, body io.Reader) (*http.Response, error) {
-		header := http.Header{}
-		if strings.HasPrefix(r.URL.Path, "/api") && strings.Count(r.URL.Path, "/") == 1 {
-			header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		}
-		return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: r}, nil
+		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
 	}
 	switch r.URL.Path {
-	case "/api":
-		return reply(http.StatusOK, strings.NewReader(`{"kind":"APIGroupDiscoveryList","items":[]}`))
-	case "/apis":
-		if s.served {
-			return reply(http.StatusOK, strings.NewReader(widgetIndex))
+	case "/api", "/apis":
+		if !s.served {
+			return discover(r, "")
 		}
-		return reply(http.StatusOK, strings.NewReader(`{"kind":"APIGroupDiscoveryList","items":[]}`))
+		return discover(r, widgetResource)
 	case "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com":
 		s.definitions++
 		if s.definition == http.StatusOK {
@@ -78,7 +70,7 @@ func (s *widgetServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body strings.Builder
 	if r.URL.Query().Get("sendInitialEvents") == "true" {
 		for _, widget := range s.widgets {
-			body.WriteString(watchEvent("ADDED", widget))
+			body.WriteString(scripted.Event("ADDED", widget))
 		}
 		body.WriteString(initialEventsEnd(fmt.Sprint(s.version)))
 	}
@@ -303,8 +295,8 @@ func TestFollow_DenialsOfStartingServer(t *testing.T) {
 	denied := func(lasts time.Duration) answer {
 		return answer{status: 403, body: statusOf("403", "Forbidden", ""), lasts: lasts}
 	}
-	partial := respond(watchEvent("ADDED", podJSON("a", "u1", "1")))
-	whole := answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
+	partial := respond(scripted.Event("ADDED", podJSON("a", "u1", "1")))
+	whole := answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
 	for name, tc := range map[string]struct {
 		answers []answer
 		want    []string
@@ -345,7 +337,7 @@ func TestFollow_NotFoundBeforeSynced(t *testing.T) {
 					answers := []answer{{status: 404, body: "404 page not found", lasts: lasts}, {body: initialEventsEnd("2"), stays: true}}
 					var listed, deleted []string
 					if begun {
-						answers = append([]answer{respond(watchEvent("ADDED", podJSON("a", "u1", "1")))}, answers...)
+						answers = append([]answer{respond(scripted.Event("ADDED", podJSON("a", "u1", "1")))}, answers...)
 						listed = []string{"STARTED", "ADDED a u1 1"}
 						deleted = []string{"DELETED a u1 1 inferred", "SYNCED"}
 					} else {
@@ -378,7 +370,7 @@ func TestFollow_NotFoundBeforeSynced(t *testing.T) {
 // TestFollow_AttemptTimeoutIsNotTerminal uses an HTTP client with a time-out of its own.
 func TestFollow_AttemptTimeoutIsNotTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newExchanges(answer{mute: true}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true})
+		server := newExchanges(answer{mute: true}, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true})
 		conn, err := transport.New("http://bubble", &http.Client{Transport: scripted.RoundTripper(t, server), Timeout: time.Minute}, &transport.Options{Namespace: "home"})
 		require.NoError(t, err)
 		client := dynamic.New(conn, nil)
@@ -401,17 +393,17 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b := podJSON("b", "u2", "2")
 	switch c.next(query) {
 	case "WatchList cut":
-		_, _ = io.WriteString(w, watchEvent("ADDED", a))
+		_, _ = io.WriteString(w, scripted.Event("ADDED", a))
 		flush(w)
 		scripted.Break(w, r)
 	case "WatchList":
-		scripted.Watch(watchEvent("ADDED", a), watchEvent("ADDED", b), initialEventsEnd("3"))(w, r)
+		scripted.Watch(scripted.Event("ADDED", a), scripted.Event("ADDED", b), initialEventsEnd("3"))(w, r)
 	case "list":
 		_, _ = io.WriteString(w, podList("3", a, b))
 	case "":
-		_, _ = io.WriteString(w, watchEvent("ERROR", statusOf("410", "Expired", "")))
+		_, _ = io.WriteString(w, scripted.Event("ERROR", statusOf("410", "Expired", "")))
 	default:
-		expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: time.Minute}
+		expires := answer{then: scripted.Event("ERROR", statusOf("410", "Expired", "")), after: time.Minute}
 		expires.write(w, r)
 	}
 }
@@ -476,12 +468,12 @@ func TestFollow_PrematureBookmarkDoesNotMoveVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := podJSON("a", "u1", "1")
 		b := podJSON("b", "u2", "2")
-		whole := watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3")
+		whole := scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3")
 		pods, server := exchanging(t,
-			respond(bookmark("2")+watchEvent("ADDED", a)+bookmark("3")), // ends within the initial list
-			answer{body: whole, then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: time.Second},
-			respond(watchEvent("ADDED", a)+bookmark("8")), // b is not deleted
-			answer{body: watchEvent("ADDED", a) + bookmark("8") + watchEvent("ADDED", b) + initialEventsEnd("9"), then: watchEvent("ADDED", podJSON("c", "u3", "10")), after: time.Second},
+			respond(bookmark("2")+scripted.Event("ADDED", a)+bookmark("3")), // ends within the initial list
+			answer{body: whole, then: scripted.Event("ERROR", statusOf("410", "Expired", "")), after: time.Second},
+			respond(scripted.Event("ADDED", a)+bookmark("8")), // b is not deleted
+			answer{body: scripted.Event("ADDED", a) + bookmark("8") + scripted.Event("ADDED", b) + initialEventsEnd("9"), then: scripted.Event("ADDED", podJSON("c", "u3", "10")), after: time.Second},
 		)
 		var versions []string
 		opts := &dynamic.FollowOptions{OnProgress: func(version string) { versions = append(versions, version) }}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -59,8 +60,8 @@ func TestFollow_NotServedAndServedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := refuses(404, "NotFound")
 		gone.lasts = time.Minute
-		pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone,
-			answer{body: watchEvent("ADDED", podJSON("a", "u2", "8")) + initialEventsEnd("9"), stays: true})
+		pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone,
+			answer{body: scripted.Event("ADDED", podJSON("a", "u2", "8")) + initialEventsEnd("9"), stays: true})
 		began := time.Now()
 		got := followFor(t, pods, nil, 8, func(change dynamic.Change[unstructured.Object]) {
 			if change.Type == dynamic.NotServed {
@@ -74,8 +75,8 @@ func TestFollow_NotServedAndServedAgain(t *testing.T) {
 func TestFollow_NotServedIsEmittedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := answer{status: 404, body: "404 page not found", lasts: time.Minute}
-		pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone, refuses(503, "ServiceUnavailable"), gone,
-			refuses(403, "Forbidden"), gone, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("9"), then: watchEvent("MODIFIED", podJSON("a", "u1", "10")), after: time.Second})
+		pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone, refuses(503, "ServiceUnavailable"), gone,
+			refuses(403, "Forbidden"), gone, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("9"), then: scripted.Event("MODIFIED", podJSON("a", "u1", "10")), after: time.Second})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "NOTSERVED", "STARTED", "SYNCED", "MODIFIED a u1 10"}, followFor(t, pods, nil, 7, nil))
 	})
 }
@@ -88,8 +89,8 @@ func TestFollow_BriefNotFoundLosesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				script := append([]answer{respond(watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("4"))}, answers...)
-				pods, _ := exchanging(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "7")), stays: true})...)
+				script := append([]answer{respond(scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("4"))}, answers...)
+				pods, _ := exchanging(t, append(script, answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "7")), stays: true})...)
 				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 7"}, followFor(t, pods, nil, 4, nil))
 			})
 		})
@@ -119,7 +120,7 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 			[]string{watchListQuery, "", "continue=more", "", "continue=more"},
 		},
 		"WatchList without response": {
-			[]answer{{mute: true}, respond(watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3"))},
+			[]answer{{mute: true}, respond(scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3"))},
 			[]string{watchListQuery, watchListQuery},
 		},
 	} {
@@ -145,12 +146,12 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "2")
-	expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: 6*time.Minute - time.Millisecond} // the client ends a watch of 300 seconds after 6 minutes
+	expires := answer{then: scripted.Event("ERROR", statusOf("410", "Expired", "")), after: 6*time.Minute - time.Millisecond} // the client ends a watch of 300 seconds after 6 minutes
 	for name, ignored := range map[string]answer{
 		"no object":                   {stays: true},
-		"silence after the objects":   {body: watchEvent("ADDED", a) + watchEvent("ADDED", b), stays: true},
-		"bookmarks without the end":   {body: watchEvent("ADDED", a), then: bookmark("2"), after: 3 * time.Second},
-		"changes of objects for ever": {body: watchEvent("ADDED", a) + watchEvent("ADDED", b), then: watchEvent("MODIFIED", b), after: 3 * time.Second},
+		"silence after the objects":   {body: scripted.Event("ADDED", a) + scripted.Event("ADDED", b), stays: true},
+		"bookmarks without the end":   {body: scripted.Event("ADDED", a), then: bookmark("2"), after: 3 * time.Second},
+		"changes of objects for ever": {body: scripted.Event("ADDED", a) + scripted.Event("ADDED", b), then: scripted.Event("MODIFIED", b), after: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -193,12 +194,12 @@ func TestFollow_DelaysAfterErrors(t *testing.T) {
 		end  answer // of the stream after the initial events
 		want time.Duration
 	}{
-		"a stream that lasted breaks":  {answer{then: watchEvent("ERROR", statusOf("500", "InternalError", "")), after: 5 * time.Second}, 100 * time.Millisecond},
+		"a stream that lasted breaks":  {answer{then: scripted.Event("ERROR", statusOf("500", "InternalError", "")), after: 5 * time.Second}, 100 * time.Millisecond},
 		"the server asks for patience": {answer{status: 503, body: overloaded}, 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := exchanging(t, respond(initialEventsEnd("4")), tc.end, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+				pods, _ := exchanging(t, respond(initialEventsEnd("4")), tc.end, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 				var broken interruptions
 				assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 				require.Len(t, broken, 2)
@@ -212,8 +213,8 @@ func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unavailable := refuses(503, "ServiceUnavailable")
 		pods, _ := exchanging(t, respond(initialEventsEnd("4")), unavailable, unavailable, unavailable,
-			answer{then: watchEvent("ERROR", statusOf("500", "InternalError", "")), after: 10 * time.Second}, unavailable,
-			answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+			answer{then: scripted.Event("ERROR", statusOf("500", "InternalError", "")), after: 10 * time.Second}, unavailable,
+			answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 		var broken interruptions
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 		const ms = time.Millisecond
@@ -223,7 +224,7 @@ func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
 
 func TestFollow_DelaysAfterDenials(t *testing.T) {
 	denied := answer{status: 403, body: statusOf("403", "Forbidden", "")}
-	whole := answer{body: initialEventsEnd("4") + watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true}
+	whole := answer{body: initialEventsEnd("4") + scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true}
 	for name, tc := range map[string]struct {
 		before []answer
 		lasts  time.Duration
@@ -258,7 +259,7 @@ func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 	b := podJSON("b", "u2", "2")
 	for name, answers := range map[string][]answer{
 		"list":  {{status: noWatchList}, respond(podList("3", a, b)), {stays: true}},
-		"watch": {{body: watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3"), stays: true}},
+		"watch": {{body: scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3"), stays: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 
 func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, respond(initialEventsEnd("3")), answer{then: watchEvent("ADDED", podJSON("a", "u1", "5")), after: 5 * time.Minute})
+		pods, _ := exchanging(t, respond(initialEventsEnd("3")), answer{then: scripted.Event("ADDED", podJSON("a", "u1", "5")), after: 5 * time.Minute})
 		var broken interruptions
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 		assert.Len(t, broken, 1, "the first stream was closed by the server")
@@ -282,7 +283,7 @@ func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
 
 func TestFollow_ReopensDeadStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := exchanging(t, answer{body: initialEventsEnd("4"), stays: true}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+		pods, server := exchanging(t, answer{body: initialEventsEnd("4"), stays: true}, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 		began := time.Now()
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, nil, 3, nil))
 		lasted := time.Since(began)
@@ -301,7 +302,7 @@ func TestFollow_ReopensDeadStream(t *testing.T) {
 
 func TestFollow_ResumedStreamIsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, respond(initialEventsEnd("4")), answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+		pods, _ := exchanging(t, respond(initialEventsEnd("4")), answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 		var versions []string
 		opts := &dynamic.FollowOptions{OnProgress: func(version string) { versions = append(versions, version) }}
 		followFor(t, pods, opts, 3, nil)
@@ -315,17 +316,17 @@ func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
 	for name, poison := range map[string]string{
 		"not JSON":              "<html>\n",
 		"not an event":          `{"kind":"Pod"}` + "\n",
-		"unknown type":          watchEvent("EATEN", a2),
-		"object is a string":    watchEvent("MODIFIED", `"a"`),
-		"error is not a Status": watchEvent("ERROR", `{"kind":"Pod"}`),
-		"object over its limit": watchEvent("MODIFIED", `{"kind":"Pod","a":[{}`+strings.Repeat(",{}", 10000)+`]}`),
-		"server error":          watchEvent("ERROR", statusOf("500", "InternalError", "")),
+		"unknown type":          scripted.Event("EATEN", a2),
+		"object is a string":    scripted.Event("MODIFIED", `"a"`),
+		"error is not a Status": scripted.Event("ERROR", `{"kind":"Pod"}`),
+		"object over its limit": scripted.Event("MODIFIED", `{"kind":"Pod","a":[{}`+strings.Repeat(",{}", 10000)+`]}`),
+		"server error":          scripted.Event("ERROR", statusOf("500", "InternalError", "")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := exchanging(t, respond(watchEvent("ADDED", a1)+initialEventsEnd("4")),
+				pods, server := exchanging(t, respond(scripted.Event("ADDED", a1)+initialEventsEnd("4")),
 					respond(poison), refuses(503, "ServiceUnavailable"), answer{body: poison, stays: true}, respond(poison),
-					answer{body: watchEvent("ADDED", a2) + initialEventsEnd("7"), stays: true})
+					answer{body: scripted.Event("ADDED", a2) + initialEventsEnd("7"), stays: true})
 				var broken interruptions
 				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 6"}, followFor(t, pods, broken.options(), 4, nil))
 				resume := "resourceVersion=4&watch=true"
@@ -343,14 +344,14 @@ func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
 func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var script []answer
-		script = append(script, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")))
+		script = append(script, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")))
 		for range 5 {
 			script = append(script, respond(`{"type":"MODI`)) // an error of the connection
 		}
 		for _, version := range []string{"5", "6", "7", "8"} {
 			script = append(script, respond(bookmark(version)+"<html>")) // with progress
 		}
-		pods, server := exchanging(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "9")), stays: true})...)
+		pods, server := exchanging(t, append(script, answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "9")), stays: true})...)
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 9"}, followFor(t, pods, nil, 4, nil))
 		assert.NotContains(t, listWatchQueries(t, server)[1:], watchListQuery)
 	})
@@ -358,7 +359,7 @@ func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
 
 func TestFollow_EventWithoutResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := exchanging(t, respond(initialEventsEnd("4")+watchEvent("ADDED", podJSON("a", "u1", ""))), answer{body: watchEvent("ADDED", podJSON("b", "u2", "5")), stays: true})
+		pods, server := exchanging(t, respond(initialEventsEnd("4")+scripted.Event("ADDED", podJSON("a", "u1", ""))), answer{body: scripted.Event("ADDED", podJSON("b", "u2", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 ", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
 		assert.Equal(t, []string{watchListQuery, "resourceVersion=4&watch=true"}, listWatchQueries(t, server))
 	})
@@ -367,7 +368,7 @@ func TestFollow_EventWithoutResourceVersion(t *testing.T) {
 func TestFollow_ListWithoutResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, server := exchanging(t, answer{status: noWatchList}, respond(podList("", podJSON("a", "u1", "1"))),
-			answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")), then: watchEvent("ADDED", podJSON("b", "u2", "5")), after: 4 * time.Minute})
+			answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")), then: scripted.Event("ADDED", podJSON("b", "u2", "5")), after: 4 * time.Minute})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
 		assert.Equal(t, []string{watchListQuery, "", "watch=true"}, listWatchQueries(t, server))
 	})

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -41,17 +42,13 @@ func podJSON(name, uid, version string) string {
 	return `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"home","name":"` + name + `","uid":"` + uid + `","resourceVersion":"` + version + `"}}`
 }
 
-func watchEvent(kind, object string) string {
-	return `{"type":"` + kind + `","object":` + object + "}\n"
-}
-
 func bookmark(version string) string {
-	return watchEvent("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`"}}`)
+	return scripted.Event("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`"}}`)
 }
 
 // initialEventsEnd is the bookmark after the initial events of a watch.
 func initialEventsEnd(version string) string {
-	return watchEvent("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+	return scripted.Event("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`","annotations":{"k8s.io/initial-events-end":"true"}}}`)
 }
 
 func statusOf(code, reason, causes string) string {
@@ -93,26 +90,26 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 	a2 := podJSON("a", "u1", "2")
 	b1 := podJSON("b", "u2", "3")
 	b2 := podJSON("b", "u2", "5")
-	initial := watchEvent("ADDED", a1) + watchEvent("ADDED", b1) + initialEventsEnd("4")
+	initial := scripted.Event("ADDED", a1) + scripted.Event("ADDED", b1) + initialEventsEnd("4")
 	start := []string{"STARTED", "ADDED a u1 1", "ADDED b u2 3", "SYNCED"}
-	relist := watchEvent("ADDED", a1) + watchEvent("ADDED", b2) + initialEventsEnd("9")
+	relist := scripted.Event("ADDED", a1) + scripted.Event("ADDED", b2) + initialEventsEnd("9")
 	for name, tc := range map[string]struct {
 		answers []answer
 		want    []string
 		queries []string
 	}{
 		"one watch": {
-			answers: []answer{{body: initial + watchEvent("MODIFIED", b2) + watchEvent("DELETED", a2), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("MODIFIED", b2) + scripted.Event("DELETED", a2), stays: true}},
 			want:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
 			queries: []string{watchListQuery},
 		},
 		"closed watch resumes at the last bookmark": {
-			answers: []answer{{body: initial + bookmark("7")}, {body: watchEvent("MODIFIED", b1) + watchEvent("MODIFIED", b2), stays: true}},
+			answers: []answer{{body: initial + bookmark("7")}, {body: scripted.Event("MODIFIED", b1) + scripted.Event("MODIFIED", b2), stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, "resourceVersion=7&watch=true"},
 		},
 		"cut watch resumes at the last event": {
-			answers: []answer{{body: initial + watchEvent("MODIFIED", b2) + `{"type":"MODI`}, {body: watchEvent("DELETED", a2), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("MODIFIED", b2) + `{"type":"MODI`}, {body: scripted.Event("DELETED", a2), stays: true}},
 			want:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
 			queries: []string{watchListQuery, "resourceVersion=5&watch=true"},
 		},
@@ -122,7 +119,7 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
 		"410 event": {
-			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Expired", ""))}, {body: relist, stays: true}},
+			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Expired", ""))}, {body: relist, stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
@@ -132,37 +129,37 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
 		"deleted between watches": {
-			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
 			want:    []string{"DELETED a u1 1 inferred"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
 		"deleted before a relist": {
-			answers: []answer{{body: initial + watchEvent("DELETED", a2) + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", b1) + initialEventsEnd("9") + watchEvent("MODIFIED", b2), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("DELETED", a2) + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9") + scripted.Event("MODIFIED", b2), stays: true}},
 			want:    []string{"DELETED a u1 2", "MODIFIED b u2 5"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
 		"object recreated": {
-			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", podJSON("a", "u9", "8")), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", podJSON("a", "u9", "8")), stays: true}},
 			want:    []string{"DELETED a u1 1 inferred", "ADDED a u9 8"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
 		"relist breaks": {
-			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", a1)}, {body: watchEvent("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", a1)}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
 			want:    []string{"DELETED a u1 1 inferred"},
 			queries: []string{watchListQuery, watchListQuery, watchListQuery},
 		},
 		"objects without resourceVersion": {
-			answers: []answer{{body: initial + watchEvent("MODIFIED", podJSON("b", "u2", "")) + watchEvent("MODIFIED", podJSON("b", "u2", "")), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("MODIFIED", podJSON("b", "u2", "")) + scripted.Event("MODIFIED", podJSON("b", "u2", "")), stays: true}},
 			want:    []string{"MODIFIED b u2 ", "MODIFIED b u2 "},
 			queries: []string{watchListQuery},
 		},
 		"temporarily forbidden": {
-			answers: []answer{{body: initial}, {status: 403, body: statusOf("403", "Forbidden", "")}, {body: watchEvent("MODIFIED", b2), stays: true}},
+			answers: []answer{{body: initial}, {status: 403, body: statusOf("403", "Forbidden", "")}, {body: scripted.Event("MODIFIED", b2), stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
 		"one 404": {
-			answers: []answer{{body: initial}, {status: 404, body: statusOf("404", "NotFound", "")}, {body: watchEvent("MODIFIED", b2), stays: true}},
+			answers: []answer{{body: initial}, {status: 404, body: statusOf("404", "NotFound", "")}, {body: scripted.Event("MODIFIED", b2), stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
@@ -224,9 +221,9 @@ func followInto(t *testing.T, r *dynamic.Resource, pods podVersions, want int) [
 
 func TestFollow_KnownObjectsCountAsEmitted(t *testing.T) {
 	answers := []answer{
-		{body: watchEvent("ADDED", podJSON("same", "u1", "1")) + watchEvent("ADDED", podJSON("changed", "u2", "6")) +
-			watchEvent("ADDED", podJSON("replaced", "u9", "7")) + watchEvent("ADDED", podJSON("new", "u5", "8")) + watchEvent("ADDED", podJSON("bare", "u6", "8")) + initialEventsEnd("8")},
-		{body: watchEvent("DELETED", podJSON("same", "u1", "9")), stays: true},
+		{body: scripted.Event("ADDED", podJSON("same", "u1", "1")) + scripted.Event("ADDED", podJSON("changed", "u2", "6")) +
+			scripted.Event("ADDED", podJSON("replaced", "u9", "7")) + scripted.Event("ADDED", podJSON("new", "u5", "8")) + scripted.Event("ADDED", podJSON("bare", "u6", "8")) + initialEventsEnd("8")},
+		{body: scripted.Event("DELETED", podJSON("same", "u1", "9")), stays: true},
 	}
 	pods, _ := exchanging(t, answers...)
 	kept := podVersions{"same": {"u1", "1"}, "changed": {"u2", "2"}, "replaced": {"u3", "3"}, "deleted": {"u4", "4"}, "bare": {"", ""}}
@@ -245,7 +242,7 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			pods, server := exchanging(t, refusal,
 				answer{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, answer{body: podList("3")},
-				answer{body: watchEvent("ADDED", b) + watchEvent("ERROR", statusOf("410", "Expired", ""))},
+				answer{body: scripted.Event("ADDED", b) + scripted.Event("ERROR", statusOf("410", "Expired", ""))},
 				answer{body: podList("9", b)}, answer{stays: true})
 			assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 inferred"},
 				follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x", FieldSelector: "spec.nodeName=n"}, 5))
@@ -261,8 +258,8 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := podJSON("a", "u1", "1")
-		pods, _ := exchanging(t, respond(watchEvent("ADDED", a)), respond(watchEvent("ADDED", a)), respond(podList("3", a)),
-			answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
+		pods, _ := exchanging(t, respond(scripted.Event("ADDED", a)), respond(scripted.Event("ADDED", a)), respond(podList("3", a)),
+			answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 	})
 }
@@ -270,8 +267,8 @@ func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
 func TestFollow_NotFoundCountsOnlyInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := refuses(404, "NotFound")
-		pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
-			gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
+		pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
+			gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 	})
 }
@@ -307,7 +304,7 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 func TestFollow_CountsInterruptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: initialEventsEnd("4")},
-			answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
+			answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
 		var seen []dynamic.Interruption
 		follow(t, pods, &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)
 		require.Len(t, seen, 3)
@@ -346,8 +343,8 @@ func TestHandle_Follow(t *testing.T) {
 		} `json:"spec"`
 	}
 	fits := `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"home","name":"a","uid":"u1","resourceVersion":"1"},"spec":{"nodeName":"n1"}}`
-	pods, _ := exchanging(t, respond(watchEvent("ADDED", fits)+initialEventsEnd("2")+watchEvent("ERROR", statusOf("410", "Expired", ""))),
-		respond(watchEvent("ADDED", podJSON("b", "u2", "3"))+initialEventsEnd("4")), respond(watchEvent("ADDED", strings.Replace(fits, `"n1"`, `[]`, 1))))
+	pods, _ := exchanging(t, respond(scripted.Event("ADDED", fits)+initialEventsEnd("2")+scripted.Event("ERROR", statusOf("410", "Expired", ""))),
+		respond(scripted.Event("ADDED", podJSON("b", "u2", "3"))+initialEventsEnd("4")), respond(scripted.Event("ADDED", strings.Replace(fits, `"n1"`, `[]`, 1))))
 	var got []string
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -369,7 +366,7 @@ func TestHandle_Follow(t *testing.T) {
 }
 
 func TestFollow_MetadataOfInferredDelete(t *testing.T) {
-	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")+watchEvent("ERROR", statusOf("410", "Expired", ""))), respond(initialEventsEnd("4")))
+	pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")+scripted.Event("ERROR", statusOf("410", "Expired", ""))), respond(initialEventsEnd("4")))
 	var objects []string
 	for change, err := range pods.Metadata().Follow(t.Context(), nil) {
 		require.NoError(t, err)
@@ -384,7 +381,7 @@ func TestFollow_MetadataOfInferredDelete(t *testing.T) {
 }
 
 func TestHandle_FollowLazy(t *testing.T) {
-	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")))
+	pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")))
 	for change, err := range dynamic.As[unstructured.Lazy](pods).Follow(t.Context(), nil) {
 		require.NoError(t, err)
 		if change.Object != nil {
@@ -399,8 +396,8 @@ func TestFollow_Intern(t *testing.T) {
 		return strings.Replace(podJSON(name, uid, version), `"name"`, `"labels":{"app":"web"},"name"`, 1)
 	}
 	script := []answer{
-		{body: watchEvent("ADDED", labeled("a", "u1", "1")) + watchEvent("ADDED", labeled("b", "u2", "2")) + initialEventsEnd("2")},
-		{body: watchEvent("ADDED", labeled("c", "u3", "3")) + watchEvent("MODIFIED", labeled("a", "u1", "4")), stays: true},
+		{body: scripted.Event("ADDED", labeled("a", "u1", "1")) + scripted.Event("ADDED", labeled("b", "u2", "2")) + initialEventsEnd("2")},
+		{body: scripted.Event("ADDED", labeled("c", "u3", "3")) + scripted.Event("MODIFIED", labeled("a", "u1", "4")), stays: true},
 	}
 	for _, interned := range []bool{true, false} {
 		pods, _ := exchanging(t, script...)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -44,7 +45,7 @@ func benchHandle(b *testing.B) *dynamic.Resource {
 	for i := range pods {
 		pods[i] = fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"home","name":"pod-%d","uid":"u%d","resourceVersion":"%d","labels":{"app":"web","tier":"front"}},`+
 			`"spec":{"nodeName":"n","priority":7,"containers":[{"name":"web","image":"web:1","env":[{"name":"A","value":"b"}]}]},"status":{"phase":"Running","podIP":"10.0.0.1"}}`, i, i, i+1)
-		events.WriteString(watchEvent("ADDED", pods[i]))
+		events.WriteString(scripted.Event("ADDED", pods[i]))
 	}
 	events.WriteString(initialEventsEnd("900"))
 	conn, err := transport.New("http://bench", &http.Client{Transport: bodies{podList("900", pods...), pods[0], events.String()}}, &transport.Options{Namespace: "home"})

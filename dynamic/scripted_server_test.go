@@ -218,8 +218,8 @@ func newExchanges(answers ...answer) *exchanges {
 	return server
 }
 
-// discover responds to a discovery request.
-func discover(r *http.Request) (*http.Response, error) {
+// discover responds to a discovery request with the resources.
+func discover(r *http.Request, resources string) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	scripted.New(resources).ServeHTTP(w, r)
 	return w.Result(), nil

@@ -28,7 +28,7 @@ func readyPod(resourceVersion, phase, ready, waiting string) string {
 
 func TestReady_WaitsThroughCrashes(t *testing.T) {
 	pods, _ := exchanging(t, respond(readyPod("7", "Running", "False", "CrashLoopBackOff")), openStream(
-		watchEvent("MODIFIED", readyPod("8", "Running", "False", "CrashLoopBackOff"))+watchEvent("MODIFIED", readyPod("9", "Running", "True", ""))))
+		scripted.Event("MODIFIED", readyPod("8", "Running", "False", "CrashLoopBackOff"))+scripted.Event("MODIFIED", readyPod("9", "Running", "True", ""))))
 	pod, err := pods.Wait(t.Context(), "web", dynamic.Ready())
 	require.NoError(t, err)
 	assert.Equal(t, "9", pod.GetResourceVersion())
@@ -46,7 +46,7 @@ func TestReady_FailureEndsWait(t *testing.T) {
 		"rule": {task, []readiness.Rule{completed}, readiness.Result{Status: readiness.Failed, Field: "status.exitCode", Message: "status.exitCode is 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, server := exchanging(t, absent, openStream(watchEvent("ADDED", tc.obj)), respond(tc.obj))
+			pods, server := exchanging(t, absent, openStream(scripted.Event("ADDED", tc.obj)), respond(tc.obj))
 			_, err := pods.Wait(t.Context(), "web", dynamic.Ready(tc.rules...))
 			var failed *dynamic.FailedError
 			require.ErrorAs(t, err, &failed)
@@ -98,8 +98,7 @@ func rolling() (deployments *dynamic.Resource, closeAll func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
-			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-			fmt.Fprint(w, scripted.Index(resources, r.URL.Path == "/api"))
+			scripted.New(resources).ServeHTTP(w, r)
 		case r.URL.Query().Get("watch") == "true":
 			fmt.Fprintf(w, `{"type":"MODIFIED","object":`+web+`}`, "2", `,{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}`)
 		default:

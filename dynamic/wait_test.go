@@ -53,25 +53,25 @@ func TestWait_Requests(t *testing.T) {
 		version   string // of the object that is returned
 	}{
 		"holds at once": {running, []answer{respond(webPod("7", "u", "Running"))}, []string{getWeb}, "7"},
-		"holds after an event": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("MODIFIED", webPod("8", "u", "Pending")) + watchEvent("MODIFIED", webPod("9", "u", "Running")))},
+		"holds after an event": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("8", "u", "Pending")) + scripted.Event("MODIFIED", webPod("9", "u", "Running")))},
 			[]string{getWeb, watchFrom7}, "9"},
-		"created": {dynamic.Exists(), []answer{absent, openStream(watchEvent("ADDED", webPod("7", "u", "Pending"))), respond(webPod("8", "u", "Pending"))},
+		"created": {dynamic.Exists(), []answer{absent, openStream(scripted.Event("ADDED", webPod("7", "u", "Pending"))), respond(webPod("8", "u", "Pending"))},
 			[]string{getWeb, watchWeb, getWeb}, "8"},
-		"created, read fails": {dynamic.Exists(), []answer{absent, openStream(watchEvent("ADDED", webPod("7", "u", "Pending"))), unavailable, respond(webPod("8", "u", "Pending"))},
+		"created, read fails": {dynamic.Exists(), []answer{absent, openStream(scripted.Event("ADDED", webPod("7", "u", "Pending"))), unavailable, respond(webPod("8", "u", "Pending"))},
 			[]string{getWeb, watchWeb, getWeb, getWeb}, "8"},
-		"deleted with its old resourceVersion": {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("DELETED", webPod("7", "u", "Pending")))},
+		"deleted with its old resourceVersion": {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("DELETED", webPod("7", "u", "Pending")))},
 			[]string{getWeb, watchFrom7}, "7"},
-		"deleted and recreated": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("DELETED", webPod("8", "u", "Running")) + watchEvent("ADDED", webPod("9", "v", "Running")))},
+		"deleted and recreated": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("DELETED", webPod("8", "u", "Running")) + scripted.Event("ADDED", webPod("9", "v", "Running")))},
 			[]string{getWeb, watchFrom7}, "9"},
-		"watch closed": {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), respond(webPod("9", "u", "Pending")), openStream(watchEvent("MODIFIED", webPod("10", "u", "Running")))},
+		"watch closed": {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), respond(webPod("9", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("10", "u", "Running")))},
 			[]string{getWeb, watchFrom7, getWeb, watchFrom9}, "10"},
 		"watch breaks": {running, []answer{respond(webPod("7", "u", "Pending")), respond(`{"type":"MODI`), respond(webPod("9", "u", "Running"))},
 			[]string{getWeb, watchFrom7, getWeb}, "9"},
 		"expired resourceVersion": {running,
-			[]answer{respond(webPod("7", "u", "Pending")), expired, openStream(watchEvent("ADDED", webPod("7", "u", "Running")) + watchEvent("MODIFIED", webPod("9", "u", "Running"))), respond(webPod("7", "u", "Pending"))},
+			[]answer{respond(webPod("7", "u", "Pending")), expired, openStream(scripted.Event("ADDED", webPod("7", "u", "Running")) + scripted.Event("MODIFIED", webPod("9", "u", "Running"))), respond(webPod("7", "u", "Pending"))},
 			[]string{getWeb, watchFrom7, watchWeb, getWeb}, "9"},
 		"expired resourceVersion, as an event": {running,
-			[]answer{respond(webPod("7", "u", "Pending")), respond(expiredEvent), openStream(watchEvent("ADDED", webPod("6", "u", "Running")) + watchEvent("BOOKMARK", webPod("8", "", "Running")) + watchEvent("MODIFIED", webPod("9", "u", "Running"))), respond(webPod("7", "u", "Pending"))},
+			[]answer{respond(webPod("7", "u", "Pending")), respond(expiredEvent), openStream(scripted.Event("ADDED", webPod("6", "u", "Running")) + scripted.Event("BOOKMARK", webPod("8", "", "Running")) + scripted.Event("MODIFIED", webPod("9", "u", "Running"))), respond(webPod("7", "u", "Pending"))},
 			[]string{getWeb, watchFrom7, watchWeb, getWeb}, "9"},
 		"expired resourceVersion, watch closed": {running,
 			[]answer{respond(webPod("7", "u", "Pending")), expired, respond(""), respond(webPod("7", "u", "Pending")), respond(webPod("9", "u", "Running"))},
@@ -83,11 +83,11 @@ func TestWait_Requests(t *testing.T) {
 		"server starts and denies": {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), unavailable, forbidden, refuses(http.StatusUnauthorized, "Unauthorized"), respond(webPod("9", "u", "Running"))},
 			[]string{getWeb, watchFrom7, getWeb, getWeb, getWeb, getWeb}, "9"},
 		"deleted before":   {dynamic.Deleted(), []answer{absent}, []string{getWeb}, ""},
-		"deleted":          {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("MODIFIED", webPod("8", "u", "Pending")) + watchEvent("DELETED", webPod("9", "u", "Failed")))}, []string{getWeb, watchFrom7}, "9"},
+		"deleted":          {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("8", "u", "Pending")) + scripted.Event("DELETED", webPod("9", "u", "Failed")))}, []string{getWeb, watchFrom7}, "9"},
 		"recreated":        {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), respond(""), respond(webPod("9", "v", "Pending"))}, []string{getWeb, watchFrom7, getWeb}, "9"},
 		"recreated before": {dynamic.Deleted("u"), []answer{respond(webPod("7", "v", "Pending"))}, []string{getWeb}, "7"},
-		"one of the uids":  {dynamic.Deleted("t", "u"), []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("DELETED", webPod("9", "u", "Pending")))}, []string{getWeb, watchFrom7}, "9"},
-		"resourceVersions are not numbers": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("MODIFIED", webPod("x", "u", "Pending")) + watchEvent("MODIFIED", webPod("a", "u", "Running")))},
+		"one of the uids":  {dynamic.Deleted("t", "u"), []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("DELETED", webPod("9", "u", "Pending")))}, []string{getWeb, watchFrom7}, "9"},
+		"resourceVersions are not numbers": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("x", "u", "Pending")) + scripted.Event("MODIFIED", webPod("a", "u", "Running")))},
 			[]string{getWeb, watchFrom7}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,9 +109,9 @@ func TestWait_Requests(t *testing.T) {
 // TestWait_StaleEvents has watches that begin with the state of a cache that lags behind the reads.
 func TestWait_StaleEvents(t *testing.T) {
 	tooLarge := answer{status: http.StatusGatewayTimeout, body: statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}`)}
-	added := func(version, uid string) string { return watchEvent("ADDED", webPod(version, uid, "Running")) }
-	modified := func(version, uid string) string { return watchEvent("MODIFIED", webPod(version, uid, "Running")) }
-	deleted := func(version, uid string) string { return watchEvent("DELETED", webPod(version, uid, "Running")) }
+	added := func(version, uid string) string { return scripted.Event("ADDED", webPod(version, uid, "Running")) }
+	modified := func(version, uid string) string { return scripted.Event("MODIFIED", webPod(version, uid, "Running")) }
+	deleted := func(version, uid string) string { return scripted.Event("DELETED", webPod(version, uid, "Running")) }
 	for name, tc := range map[string]struct {
 		condition dynamic.WaitCondition
 		answers   []answer
@@ -122,7 +122,7 @@ func TestWait_StaleEvents(t *testing.T) {
 			dynamic.Exists(), []answer{absent, openStream(added("5", "u") + modified("6", "u") + deleted("15", "u")), absent, absent, {mute: true}}, 4, "it does not exist",
 		},
 		"exists, of a deleted object that was seen": {
-			dynamic.FieldEquals("status.phase", "Failed"), []answer{respond(webPod("7", "u", "Running")), respond(""), absent, openStream(watchEvent("ADDED", webPod("9", "u", "Failed"))), absent, {mute: true}},
+			dynamic.FieldEquals("status.phase", "Failed"), []answer{respond(webPod("7", "u", "Running")), respond(""), absent, openStream(scripted.Event("ADDED", webPod("9", "u", "Failed"))), absent, {mute: true}},
 			5, "it does not exist",
 		},
 		"condition, of a replaced object": {
@@ -181,7 +181,7 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 		"condition's error":                  {fails, []answer{labelledPod("a")}, isOther, 0, 0},
 		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, labelledPod("a")}, isOther, 2 * time.Second, 8 * time.Second},
 		"condition's time-out":               {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
-		"condition's error, later":           {fails, []answer{absent, openStream(watchEvent("ADDED", webPod("9", "u", "Pending"))), respond(webPod("9", "u", "Pending"))}, isOther, 0, 0},
+		"condition's error, later":           {fails, []answer{absent, openStream(scripted.Event("ADDED", webPod("9", "u", "Pending"))), respond(webPod("9", "u", "Pending"))}, isOther, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestWait_StartingServer(t *testing.T) {
 		"denials at the first request": {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, respond(webPod("9", "u", "Running"))}},
 		"denials after a watch":        {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), {status: 401, body: statusOf("401", "Unauthorized", ""), lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"path not served yet":          {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
-		"not served, object exists":    {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Running")), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Running")), openStream(watchEvent("DELETED", webPod("9", "u", "Running")))}},
+		"not served, object exists":    {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Running")), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Running")), openStream(scripted.Event("DELETED", webPod("9", "u", "Running")))}},
 		"not served for moments":       {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Pending")), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"denials before and after":     {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, {status: 404, body: unserved.body, lasts: 2 * time.Second}, {status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, respond(webPod("9", "u", "Running"))}},
 		"attempt times out":            {running, []answer{{mute: true}, respond(webPod("9", "u", "Running"))}},
@@ -251,8 +251,8 @@ func TestWait_Delays(t *testing.T) {
 		want    time.Duration
 	}{
 		"server unavailable":              {[]answer{unavailable}, 5 * time.Second},
-		"server unavailable after events": {[]answer{pending, respond(watchEvent("MODIFIED", webPod("8", "u", "Pending"))), unavailable}, 5 * time.Second},
-		"a watch that had events":         {[]answer{unavailable, pending, respond(watchEvent("MODIFIED", webPod("8", "u", "Pending")))}, 100 * time.Millisecond},
+		"server unavailable after events": {[]answer{pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending"))), unavailable}, 5 * time.Second},
+		"a watch that had events":         {[]answer{unavailable, pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending")))}, 100 * time.Millisecond},
 		"a watch that lasted":             {[]answer{unavailable, pending, {then: "<html>", after: 6 * time.Second}}, 100 * time.Millisecond},
 		"a watch that was closed at once": {[]answer{unavailable, pending, respond("")}, 5 * time.Second},
 		"denials":                         {[]answer{pending, respond(""), denied}, 500 * time.Millisecond},
@@ -362,7 +362,7 @@ func TestWait_TimeoutHasReasons(t *testing.T) {
 func TestWait_TimeoutHasReasonsOfLastState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, _ := exchanging(t, refuses(http.StatusServiceUnavailable, "ServiceUnavailable"), respond(webPod("7", "u", "Pending")),
-			openStream(watchEvent("MODIFIED", webPod("8", "u", "Failed"))))
+			openStream(scripted.Event("MODIFIED", webPod("8", "u", "Failed"))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := pods.Wait(ctx, "web", running)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// IndexType is the Content-Type of discovery documents.
-const IndexType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+// indexType is the Content-Type of discovery documents.
+const indexType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // allVerbs are the verbs of stored resources.
 const allVerbs = "create,delete,deletecollection,get,list,patch,update,watch"

@@ -130,7 +130,7 @@ func index(resources string, core bool) http.HandlerFunc {
 		hash := fnv.New64()
 		_, _ = io.WriteString(hash, document)
 		etag := fmt.Sprintf(`"%X"`, hash.Sum64())
-		w.Header().Set("Content-Type", IndexType)
+		w.Header().Set("Content-Type", indexType)
 		w.Header().Set("Etag", etag)
 		if r.Header.Get("If-None-Match") == etag {
 			w.WriteHeader(http.StatusNotModified)
