@@ -35,7 +35,7 @@ func simulate(t *testing.T, set apitest.Controllers, test func(*simulated)) {
 func (s *simulated) resource(name string) *dynamic.Resource {
 	r, err := s.client.Resource(s.Context(), name)
 	require.NoError(s, err)
-	if r.Mapping().Namespaced {
+	if r.APIResource().Namespaced {
 		return r.Namespace("default")
 	}
 	return r

@@ -205,7 +205,7 @@ func TestNamespaces_RejectedAfterSyncKeepsObjects(t *testing.T) {
 func TestCache_StringNamesNoOtherNamespace(t *testing.T) {
 	conn, err := transport.New("http://memory", nil, &transport.Options{Namespace: "home"})
 	require.NoError(t, err)
-	leases := dynamic.New(conn, nil).ForMapping(&discovery.Resource{
+	leases := dynamic.New(conn, nil).ForAPIResource(&discovery.Resource{
 		GVR: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, Namespaced: true,
 	})
 	opts := &cache.Options[object]{Namespaces: []string{"shop"}}

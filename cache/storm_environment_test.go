@@ -92,7 +92,7 @@ func (s *environment) read(ctx context.Context, t *testing.T, of *workload) {
 	t.Helper()
 	whole := 0
 	broken := 0
-	pages := s.proxied.Paging(&dynamic.PagingOptions{OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryContinue }})
+	pages := s.proxied.WithPageOptions(&dynamic.PageOptions{OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryContinue }})
 	for ctx.Err() == nil {
 		seen := map[string]bool{}
 		failed := false

@@ -122,6 +122,6 @@ func newObject(to *dynamic.Resource, name string, values ...string) *object {
 		annotations[fmt.Sprint("v", i)] = value
 	}
 	obj := &object{Object: map[string]any{"metadata": map[string]any{"name": name, "annotations": annotations}}}
-	obj.SetGroupVersionKind(to.Mapping().GVK)
+	obj.SetGroupVersionKind(to.APIResource().GVK)
 	return obj
 }

@@ -325,8 +325,8 @@ func TestTrackWrites_DeleteWithoutUID(t *testing.T) {
 		key    types.NamespacedName
 	}{
 		"in a chosen namespace": {client.ForGVR(gvr).Namespace("shop"), types.NamespacedName{Namespace: "shop", Name: "web"}},
-		"namespaced":            {client.ForMapping(&discovery.Resource{GVR: gvr, Namespaced: true}), types.NamespacedName{Namespace: "home", Name: "web"}},
-		"cluster-scoped":        {client.ForMapping(&discovery.Resource{GVR: gvr}), types.NamespacedName{Namespace: "", Name: "web"}},
+		"namespaced":            {client.ForAPIResource(&discovery.Resource{GVR: gvr, Namespaced: true}), types.NamespacedName{Namespace: "home", Name: "web"}},
+		"cluster-scoped":        {client.ForAPIResource(&discovery.Resource{GVR: gvr}), types.NamespacedName{Namespace: "", Name: "web"}},
 		"of unknown scope":      {client.ForGVR(gvr), types.NamespacedName{Namespace: "", Name: "web"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkDeleteWithoutUID(t, tc.things, tc.key) })

@@ -46,7 +46,7 @@ type observerKey struct{}
 // recordObserved records a state received from the server, if ctx belongs to a reconcile of objects of r's resource.
 func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object) {
 	o, _ := ctx.Value(observerKey{}).(*observer)
-	if o == nil || obj == nil || r.Mapping().GVR.GroupResource() != o.resource {
+	if o == nil || obj == nil || r.APIResource().GVR.GroupResource() != o.resource {
 		return
 	}
 	o.objects.RecordWrite(dynamic.Write{

@@ -198,7 +198,7 @@ func isServed(ctx context.Context, client *dynamic.Client, kind schema.GroupVers
 		return false, err
 	}
 	for name := range subresources {
-		if _, found := resource.Mapping().Subresource(name); !found {
+		if _, found := resource.APIResource().Subresource(name); !found {
 			return false, nil
 		}
 	}

@@ -115,8 +115,8 @@ func newRunner(opts *Options, resource *dynamic.Resource, objects reconciledCach
 	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
 	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default())
 	if resource != nil {
-		r.gvk = resource.Mapping().GVK
-		r.gvr = resource.Mapping().GVR
+		r.gvk = resource.APIResource().GVK
+		r.gvr = resource.APIResource().GVR
 		r.observer.resource = r.gvr.GroupResource()
 		r.opts.Logger = r.opts.Logger.With("kind", r.gvk.GroupKind().String())
 	}

@@ -61,7 +61,7 @@ func writeStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Obj
 		})
 	}
 	if err == nil && written == nil {
-		err = apierrors.NewNotFound(r.Mapping().GVR.GroupResource(), obj.GetName())
+		err = apierrors.NewNotFound(r.APIResource().GVR.GroupResource(), obj.GetName())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("write status of %s %q: %w", r, obj.GetName(), err)

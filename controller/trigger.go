@@ -69,8 +69,8 @@ func Owns[T any, P interface {
 	cache.Object[T]
 	GetOwnerReferences() []metav1.OwnerReference
 }](c *cache.Cache[T], owner *dynamic.Resource) Trigger {
-	kind := owner.Mapping().GVK.GroupKind()
-	namespaced := owner.Mapping().Namespaced
+	kind := owner.APIResource().GVK.GroupKind()
+	namespaced := owner.APIResource().Namespaced
 	return Watches(c, func(obj *T) []types.NamespacedName {
 		for _, reference := range P(obj).GetOwnerReferences() {
 			group := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind()

@@ -22,7 +22,6 @@ type Client struct {
 	conn      *transport.Conn
 	discovery *discovery.Client
 	mapper    *restmapper.Mapper
-	lookup    resourceMapper // mapper, or the mapper of WithRESTMapper
 	defaults  Defaults
 }
 
@@ -47,8 +46,7 @@ func New(conn *transport.Conn, discoveryClient *discovery.Client) *Client {
 	if discoveryClient == nil {
 		discoveryClient = discovery.New(conn, nil)
 	}
-	mapper := restmapper.New(discoveryClient)
-	return &Client{conn: conn, discovery: discoveryClient, mapper: mapper, lookup: mapper}
+	return &Client{conn: conn, discovery: discoveryClient, mapper: restmapper.New(discoveryClient)}
 }
 
 // Impersonate returns a client that impersonates user. See [transport.Conn.Impersonate] for the required permissions and for
@@ -82,36 +80,36 @@ func (c *Client) Discovery() *discovery.Client { return c.discovery }
 // "deployments.v1.apps". See [restmapper.Mapper.Resource] for the rules and errors. The kind of a new CustomResourceDefinition
 // is found after [Handle.Wait] for its condition Established.
 func (c *Client) Resource(ctx context.Context, name string) (*Resource, error) {
-	return c.newResource(c.lookup.Resource(ctx, name))
+	return c.newResource(c.mapper.Resource(ctx, name))
 }
 
 // ForKind returns a handle on the resource of a kind. Without gvk.Version it selects the server's preferred version.
 func (c *Client) ForKind(ctx context.Context, gvk schema.GroupVersionKind) (*Resource, error) {
-	return c.newResource(c.lookup.Kind(ctx, gvk))
+	return c.newResource(c.mapper.Kind(ctx, gvk))
 }
 
 // ForGVR returns a handle on a resource without a lookup. It sends no request. The server rejects an unknown resource.
 //
 // The scope is unknown. Paths have no namespace unless [Handle.Namespace] or the object to write sets it. Such a path belongs
 // to a cluster-scoped resource, or to the objects of all namespaces. Verbs, subresources and kinds are not checked.
-// [Handle.Mapping] has the GVR only. An object to write needs its kind. [Handle.Metadata] returns objects of kind
+// [Handle.APIResource] has the GVR only. An object to write needs its kind. [Handle.Metadata] returns objects of kind
 // PartialObjectMetadata.
 func (c *Client) ForGVR(gvr schema.GroupVersionResource) *Resource {
-	r := c.ForMapping(&discovery.Resource{GVR: gvr})
+	r := c.ForAPIResource(&discovery.Resource{GVR: gvr})
 	r.isScopeUnknown = true
 	r.namespace = ""
 	return r
 }
 
-// ForMapping returns a handle for a known mapping, from [Client.Mapper], a discovery.Snapshot or an existing handle. The
-// mapping must not be changed afterwards. No request is sent. For a mapping from elsewhere, such as a meta.RESTMapping, GVR,
-// GVK and Namespaced suffice. If Verbs and Subresources are empty, neither is checked.
-func (c *Client) ForMapping(mapping *discovery.Resource) *Resource {
-	if mapping == nil {
-		mapping = &discovery.Resource{} // every call returns an error
+// ForAPIResource returns a handle on a known resource, from [Client.Mapper], a discovery.Snapshot or [Handle.APIResource]. The
+// resource must not be changed afterwards. No request is sent. GVR, GVK and Namespaced suffice, for example those of a
+// meta.RESTMapping. If Verbs and Subresources are empty, neither is checked.
+func (c *Client) ForAPIResource(resource *discovery.Resource) *Resource {
+	if resource == nil {
+		resource = &discovery.Resource{} // every call returns an error
 	}
 	return &Resource{codec: objectCodec{}, endpoint: endpoint{
-		conn: c.conn, discovery: c.discovery, mapping: mapping, defaults: c.defaults,
+		conn: c.conn, discovery: c.discovery, apiResource: resource, defaults: c.defaults,
 		namespace: cmp.Or(c.defaults.Namespace, c.conn.Namespace()),
 	}}
 }
@@ -151,22 +149,22 @@ func (c *Client) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionK
 	return c.newResources(c.mapper.WaitForKinds(ctx, kinds...))
 }
 
-func (c *Client) newResource(mapping *discovery.Resource, err error) (*Resource, error) {
+func (c *Client) newResource(resource *discovery.Resource, err error) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ForMapping(mapping), nil
+	return c.ForAPIResource(resource), nil
 }
 
-func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Resource, error) {
+func (c *Client) newResources(resources []*discovery.Resource, err error) ([]*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	resources := make([]*Resource, len(mappings))
-	for i, mapping := range mappings {
-		resources[i] = c.ForMapping(mapping)
+	handles := make([]*Resource, len(resources))
+	for i, resource := range resources {
+		handles[i] = c.ForAPIResource(resource)
 	}
-	return resources, nil
+	return handles, nil
 }
 
 // Defaults are default options for calls. Zero fields mean no default. They apply to the verbs of handles, but not to requests

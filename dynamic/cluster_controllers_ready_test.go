@@ -134,7 +134,7 @@ func compareRollout(t *testing.T, of *dynamic.Resource, namespace, kind string, 
 		<-kubectlDone
 		require.NoError(t, kubectlErr, output)
 	case fails:
-		var failed *dynamic.FailedError
+		var failed *dynamic.ReadinessError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, "status.conditions[type=Progressing].reason", failed.Result.Field)
 		_, err = of.Wait(ctx, "web", dynamic.Condition("Available"))

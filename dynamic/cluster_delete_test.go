@@ -38,7 +38,7 @@ func TestDeleteCollection_Selectors(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, []string{"a", "b", "kept"}, namesOf(deleted.Items))
 			for _, item := range deleted.Items {
-				assert.Equal(t, of.Mapping().GVK, item.GroupVersionKind())
+				assert.Equal(t, of.APIResource().GVK, item.GroupVersionKind())
 			}
 			left, err := of.ListPage(t.Context(), nil)
 			require.NoError(t, err)

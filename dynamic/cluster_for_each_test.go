@@ -34,7 +34,7 @@ func TestResource_ForEachOnSandbox(t *testing.T) {
 	_, two := newNamespace(t)
 	for kind, of := range map[string]*dynamic.Resource{"configmaps": resource(t, client, "cm"), "widgets": sharedWidgets(t, client, one)} {
 		t.Run(kind, func(t *testing.T) {
-			full := of.Mapping().GVR.Resource + "." + of.Mapping().GVR.Group
+			full := of.APIResource().GVR.Resource + "." + of.APIResource().GVR.Group
 			selected := "run=" + one
 			labelled := "run=" + one + ",done=yes"
 			var names []string

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
@@ -275,21 +274,4 @@ func TestImpersonate_OnCluster(t *testing.T) {
 	_, err = resource(t, other, "secrets").ListPage(ctx, nil)
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, "impersonate")
-}
-
-// TestWithRESTMapper_OnCluster uses the mapper that other programs take, as one from elsewhere.
-func TestWithRESTMapper_OnCluster(t *testing.T) {
-	client, namespace := newNamespace(t)
-	foreign := dynamic.New(client.ForMapping(&discovery.Resource{}).Conn(), nil).WithRESTMapper(client.Mapper().RESTMapper(t.Context()))
-	for _, name := range []string{"cm", "ConfigMap", "configmaps.v1."} {
-		configMaps := resource(t, foreign, name).Namespace(namespace)
-		_, err := configMaps.ListPage(t.Context(), nil)
-		require.NoError(t, err, name)
-	}
-	deployments := resource(t, foreign, "deploy").Namespace(namespace)
-	_, err := deployments.Create(t.Context(), deployment("web"), nil)
-	require.NoError(t, err)
-	_, err = deployments.Scale(t.Context(), "web", 2, nil)
-	require.NoError(t, err)
-	assert.Nil(t, foreign.Discovery().Latest(), "the client has not discovered by itself")
 }

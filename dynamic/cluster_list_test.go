@@ -106,7 +106,7 @@ func TestListPage_EqualsApimachinery(t *testing.T) {
 }
 
 func compare(t *testing.T, conn *transport.Conn, of *dynamic.Resource) int {
-	gvr := of.Mapping().GVR
+	gvr := of.APIResource().GVR
 	path := "/apis/" + gvr.Group + "/" + gvr.Version + "/" + gvr.Resource
 	if gvr.Group == "" {
 		path = "/api/" + gvr.Version + "/" + gvr.Resource
@@ -125,7 +125,7 @@ func compare(t *testing.T, conn *transport.Conn, of *dynamic.Resource) int {
 	require.True(t, isList)
 
 	wide := of
-	if of.Mapping().Namespaced {
+	if of.APIResource().Namespaced {
 		wide = of.AllNamespaces()
 	}
 	if want.GetResourceVersion() == "" {

@@ -113,7 +113,7 @@ func TestTables_RowsEqualList(t *testing.T) {
 	}
 	pages := 0
 	got := map[string]*unstructured.Object{}
-	paged := configMaps.Paging(&dynamic.PagingOptions{OnPage: func(metav1.ListMeta) { pages++ }})
+	paged := configMaps.WithPageOptions(&dynamic.PageOptions{OnPage: func(metav1.ListMeta) { pages++ }})
 	for row, err := range paged.Tables(metav1.IncludeObject).List(t.Context(), &metav1.ListOptions{Limit: 2}) {
 		require.NoError(t, err)
 		assert.Equal(t, row.Object.GetName(), row.Cells[0])

@@ -15,7 +15,7 @@ import (
 // hasOnlyMetadata checks the representation and returns the object's name.
 func hasOnlyMetadata(t *testing.T, of *dynamic.Resource, obj *unstructured.Object) string {
 	t.Helper()
-	assert.Equal(t, of.Mapping().GVK, obj.GroupVersionKind())
+	assert.Equal(t, of.APIResource().GVK, obj.GroupVersionKind())
 	assert.Len(t, obj.Object, 3)
 	return obj.GetName()
 }
@@ -36,7 +36,7 @@ func TestMetadata_BuiltInAndCustomKinds(t *testing.T) {
 		assert.NotEmpty(t, read.GetManagedFields())
 		its, err := client.ForObject(ctx, read)
 		require.NoError(t, err)
-		assert.Equal(t, of.Mapping().GVR, its.Mapping().GVR)
+		assert.Equal(t, of.APIResource().GVR, its.APIResource().GVR)
 		_, err = its.Update(ctx, read, nil)
 		require.ErrorContains(t, err, "metadata only")
 
@@ -47,8 +47,8 @@ func TestMetadata_BuiltInAndCustomKinds(t *testing.T) {
 		page, err := of.ListPage(ctx, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"one"}, namesOf(page.Items))
-		assert.Equal(t, of.Mapping().GVK.Kind+"List", page.Kind)
-		assert.Equal(t, of.Mapping().GVK.GroupVersion().String(), page.APIVersion)
+		assert.Equal(t, of.APIResource().GVK.Kind+"List", page.Kind)
+		assert.Equal(t, of.APIResource().GVK.GroupVersion().String(), page.APIVersion)
 
 		patched, err := of.Patch(ctx, "one", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), nil)
 		require.NoError(t, err)

@@ -13,16 +13,16 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// TestPagingOptions_OnExpiredAfterCompaction expires three lists after their first page and changes the remaining
+// TestPageOptions_OnExpiredAfterCompaction expires three lists after their first page and changes the remaining
 // objects.
-func TestPagingOptions_OnExpiredAfterCompaction(t *testing.T) {
+func TestPageOptions_OnExpiredAfterCompaction(t *testing.T) {
 	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 4)
 	calls := map[dynamic.ExpiryPolicy]int{}
 	lists := map[dynamic.ExpiryPolicy]func() (*unstructured.Object, error, bool){}
 	for _, choice := range []dynamic.ExpiryPolicy{dynamic.ExpiryFail, dynamic.ExpiryContinue, dynamic.ExpiryRestart} {
-		next, stop := iter.Pull2(configMaps.Paging(&dynamic.PagingOptions{OnExpired: func(error) dynamic.ExpiryPolicy {
+		next, stop := iter.Pull2(configMaps.WithPageOptions(&dynamic.PageOptions{OnExpired: func(error) dynamic.ExpiryPolicy {
 			calls[choice]++
 			return choice
 		}}).List(t.Context(), &metav1.ListOptions{LabelSelector: "app=many", Limit: 1}))
@@ -70,7 +70,7 @@ func TestList_CustomResourcePagesInOrder(t *testing.T) {
 	}
 	for _, limit := range []int64{1, 3, 7} {
 		remaining := []int64{}
-		got, err := names(t, of.Paging(&dynamic.PagingOptions{OnPage: func(meta metav1.ListMeta) {
+		got, err := names(t, of.WithPageOptions(&dynamic.PageOptions{OnPage: func(meta metav1.ListMeta) {
 			if meta.RemainingItemCount != nil {
 				remaining = append(remaining, *meta.RemainingItemCount)
 			}

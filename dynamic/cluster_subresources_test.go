@@ -352,10 +352,10 @@ func TestCreateToken_BoundObjectDeleted(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, apierrors.IsUnauthorized(forbiddenUser(t, elsewhere)), "it is not for the API server")
 
-	known := accounts.Mapping()
+	known := accounts.APIResource()
 	bare := &discovery.Resource{GVR: known.GVR, GVK: known.GVK, Namespaced: true}
-	_, err = client.ForMapping(bare).Namespace(namespace).CreateToken(t.Context(), "robot", nil)
-	require.NoError(t, err, "the kind of a subresource that is not in the mapping is the server's")
+	_, err = client.ForAPIResource(bare).Namespace(namespace).CreateToken(t.Context(), "robot", nil)
+	require.NoError(t, err, "the kind of a subresource that is not in the resource is the server's")
 
 	require.NoError(t, pods.Evict(t.Context(), "web", nil))
 	web.SetUID("another")

@@ -48,7 +48,7 @@ func live(t *testing.T, of *dynamic.Resource, root string) {
 		"metadata": map[string]any{"name": "one"}, root: map[string]any{"a": "1"},
 	}}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, of.Mapping().GVK, created.GroupVersionKind())
+	assert.Equal(t, of.APIResource().GVK, created.GroupVersionKind())
 	assert.NotEmpty(t, created.GetUID())
 
 	_, err = of.Create(ctx, created, nil)
@@ -77,7 +77,7 @@ func live(t *testing.T, of *dynamic.Resource, root string) {
 	require.NoError(t, err)
 	assert.Contains(t, namesOf(page.Items), "one")
 	for _, item := range page.Items {
-		assert.Equal(t, of.Mapping().GVK, item.GroupVersionKind(), "items of a list have their kind")
+		assert.Equal(t, of.APIResource().GVK, item.GroupVersionKind(), "items of a list have their kind")
 	}
 
 	gone, err := of.Delete(ctx, "one", &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(types.UID("another"))}})
@@ -100,7 +100,7 @@ func patch(t *testing.T, of *dynamic.Resource, root string) {
 	assert.Equal(t, map[string]any{"a": "2", "c": "4"}, patched.Object[root])
 
 	patched, err = of.Patch(t.Context(), "one", types.StrategicMergePatchType, []byte(`{"`+root+`":{"c":"5"}}`), nil)
-	if of.Mapping().GVR.Group != "" {
+	if of.APIResource().GVR.Group != "" {
 		require.True(t, apierrors.IsUnsupportedMediaType(err), "custom kinds have no strategic patch: %v", err)
 		return
 	}

@@ -117,7 +117,7 @@ func TestWatch_ContextCanceled(t *testing.T) {
 	var last error
 	for event, err := range configMaps.Watch(ctx, &metav1.ListOptions{LabelSelector: "app=many"}) {
 		if err == nil {
-			assert.Equal(t, unstructured.Event[unstructured.Object]{Type: "ADDED", Object: event.Object}, event)
+			assert.Equal(t, unstructured.WatchEvent[unstructured.Object]{Type: "ADDED", Object: event.Object}, event)
 			cancel()
 		}
 		last = err

@@ -183,8 +183,8 @@ func (e *endpoint) representLazy(obj *unstructured.Lazy) *unstructured.Lazy {
 
 // representList returns the type of a list of whole objects for that of a list of metadata.
 func (e *endpoint) representList(list metav1.TypeMeta) metav1.TypeMeta {
-	if e.representation.kind == partialKind && list.Kind == partialKind+"List" && list.APIVersion == metaVersion && !e.mapping.GVK.Empty() {
-		list.APIVersion, list.Kind = e.mapping.GVK.ToAPIVersionAndKind()
+	if e.representation.kind == partialKind && list.Kind == partialKind+"List" && list.APIVersion == metaVersion && !e.apiResource.GVK.Empty() {
+		list.APIVersion, list.Kind = e.apiResource.GVK.ToAPIVersionAndKind()
 		list.Kind += "List"
 	}
 	return list

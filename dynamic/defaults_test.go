@@ -97,7 +97,7 @@ func TestDefaults_OfClientAndHandle(t *testing.T) {
 	pods := resource(t, dry, "pods")
 	for _, r := range []*dynamic.Resource{
 		pods, pods.WithDefaults(&dynamic.Defaults{FieldManager: "handle", Namespace: "other"}), pods.Namespace("shop").WithDefaults(&dynamic.Defaults{Namespace: "other"}),
-		pods.WithDefaults(nil), resource(t, staged, "pods"), resource(t, client, "pods"), resource(t, dry, "nodes"), dry.ForGVR(gvr), dry.ForMapping(pods.Mapping()),
+		pods.WithDefaults(nil), resource(t, staged, "pods"), resource(t, client, "pods"), resource(t, dry, "nodes"), dry.ForGVR(gvr), dry.ForAPIResource(pods.APIResource()),
 	} {
 		_, err := r.Create(t.Context(), kindless(map[string]any{"metadata": map[string]any{"name": "x"}}), nil)
 		require.NoError(t, err)

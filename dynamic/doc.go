@@ -23,11 +23,11 @@
 // # Which call
 //
 //   - A handle: [Client.Resource] by name, [Client.ForKind], [Client.ForObject], [Client.ForPath]; without a lookup
-//     [Client.ForGVR], [Client.ForMapping]; then [Handle.Namespace], [Handle.AllNamespaces], [Handle.Named],
+//     [Client.ForGVR], [Client.ForAPIResource]; then [Handle.Namespace], [Handle.AllNamespaces], [Handle.Named],
 //     [Handle.Subresource].
 //   - Many handles: [Client.PreferredResources] for all resources, filtered; [Client.WaitForResources] and
 //     [Client.WaitForKinds] for resources not served yet.
-//   - A changed client of the same server: [Client.WithDefaults], [Client.Impersonate], [Client.WithRESTMapper].
+//   - A changed client of the same server: [Client.WithDefaults], [Client.Impersonate].
 //   - Single objects: [Handle.Get], [Handle.Create], [Handle.Update], [Handle.Patch], [Handle.Apply] (server-side),
 //     [Handle.Delete]; [Handle.Upsert] reads, changes and writes, and retries conflicts; [RetryOnConflict] does so for
 //     any change.

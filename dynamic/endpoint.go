@@ -30,13 +30,13 @@ const jsonType = "application/json"
 type endpoint struct {
 	conn           *transport.Conn
 	discovery      *discovery.Client // the client's; may be nil
-	mapping        *discovery.Resource
+	apiResource    *discovery.Resource
 	namespace      string
 	scope          namespaceScope
-	isScopeUnknown bool   // the mapping has no scope
+	isScopeUnknown bool   // apiResource has no scope
 	name           string // object name; "" for all objects
 	subresource    string
-	paging         PagingOptions
+	pageOptions    PageOptions
 	representation representation
 	defaults       Defaults
 	onWrite        []func(ctx context.Context, namespace, name string) (end func(Write))
@@ -74,11 +74,11 @@ func (e *endpoint) isNamespaced() bool {
 	if e.isScopeUnknown {
 		return e.scope == chosenNamespace
 	}
-	return e.mapping.Namespaced
+	return e.apiResource.Namespaced
 }
 
-// Mapping returns the group, version, kind, scope, verbs and subresources of the resource. It is shared and read-only.
-func (e *endpoint) Mapping() *discovery.Resource { return e.mapping }
+// APIResource returns the group, version, kind, scope, verbs and subresources of the resource. It is shared and read-only.
+func (e *endpoint) APIResource() *discovery.Resource { return e.apiResource }
 
 // Conn returns the connection of the handle. It is for requests without a verb in this package, at a path from [Handle.Path].
 func (e *endpoint) Conn() *transport.Conn { return e.conn }
@@ -103,7 +103,7 @@ func (e *endpoint) Path(name string) (string, error) {
 
 // String returns the resource as in errors: deployments.apps, pods/status.
 func (e *endpoint) String() string {
-	name := e.mapping.GVR.GroupResource().String()
+	name := e.apiResource.GVR.GroupResource().String()
 	if e.subresource != "" {
 		return name + "/" + e.subresource
 	}
@@ -112,13 +112,13 @@ func (e *endpoint) String() string {
 
 // objectKind returns the kind of the handle's objects or of its subresource, empty if that is not known.
 func (e *endpoint) objectKind() schema.GroupVersionKind {
-	sub, ok := e.mapping.Subresource(e.subresource)
+	sub, ok := e.apiResource.Subresource(e.subresource)
 	switch {
 	case ok:
 		return sub.GVK
 	case e.subresource == "" || e.subresource == "status":
-		return e.mapping.GVK
-	default: // a mapping without subresources
+		return e.apiResource.GVK
+	default: // a resource without subresources
 		return schema.GroupVersionKind{}
 	}
 }
@@ -195,7 +195,7 @@ func (e *endpoint) selectName(opts *metav1.ListOptions) *metav1.ListOptions {
 
 // path returns the path of one object or, without a name, of the collection. Its segments have been validated.
 func (e *endpoint) path(name string) string {
-	gvr := e.mapping.GVR
+	gvr := e.apiResource.GVR
 	segments := make([]string, 0, 10)
 	if gvr.Group == "" {
 		segments = append(segments, "", "api", gvr.Version)

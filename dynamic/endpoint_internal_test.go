@@ -18,14 +18,14 @@ func TestPath_HostileSegments(t *testing.T) {
 		"..", ".", "../../api/v1/secrets", "a/b", "/", "%2e%2e", "a%2fb", "..\n", "a\x00b", "a\x1b[2J", "?", "#", "a?b=c", "a#b", "a b", "a;b", "ä", "\\..\\",
 	} {
 		for part, change := range map[string]func(e *endpoint){
-			"group":       func(e *endpoint) { e.mapping.GVR.Group = bad },
-			"version":     func(e *endpoint) { e.mapping.GVR.Version = bad },
-			"resource":    func(e *endpoint) { e.mapping.GVR.Resource = bad },
-			"subresource": func(e *endpoint) { e.subresource = bad; e.mapping.Subresources[0].Name = bad },
+			"group":       func(e *endpoint) { e.apiResource.GVR.Group = bad },
+			"version":     func(e *endpoint) { e.apiResource.GVR.Version = bad },
+			"resource":    func(e *endpoint) { e.apiResource.GVR.Resource = bad },
+			"subresource": func(e *endpoint) { e.subresource = bad; e.apiResource.Subresources[0].Name = bad },
 			"namespace":   func(e *endpoint) { e.namespace = bad },
 			"name":        nil,
 		} {
-			e := &endpoint{namespace: "shop", subresource: "status", mapping: &discovery.Resource{
+			e := &endpoint{namespace: "shop", subresource: "status", apiResource: &discovery.Resource{
 				GVR: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true,
 				Verbs: []string{"get", "list"}, Subresources: []discovery.Subresource{{Name: "status", Verbs: []string{"get"}}},
 			}}

@@ -67,13 +67,13 @@ func (c FieldConflict) String() string {
 	return text
 }
 
-// FailedError reports the failure of an object during a wait for [Ready].
-type FailedError struct {
+// ReadinessError reports the failure of an object during a wait for [Ready].
+type ReadinessError struct {
 	// Result is the object's status: Failed, with the field and message of the failure.
 	Result readiness.Result
 }
 
-func (e *FailedError) Error() string { return "it is " + e.Result.String() }
+func (e *ReadinessError) Error() string { return "it is " + e.Result.String() }
 
 // FieldValidationError lists unknown and duplicate fields of a written object. Create, Update and Patch return it with
 // FieldValidation "Strict", Apply with any FieldValidation. It unwraps to the server's *apierrors.StatusError. The text of that
@@ -136,7 +136,7 @@ func (e *endpoint) pathNotFoundError(request *transport.Request, err error) erro
 	}) {
 		return err
 	}
-	return &pathNotFoundError{e.conn.Server(), e.String() + " in version " + e.mapping.GVR.Version, explained{request.Method + " " + request.Path, status}}
+	return &pathNotFoundError{e.conn.Server(), e.String() + " in version " + e.apiResource.GVR.Version, explained{request.Method + " " + request.Path, status}}
 }
 
 // detailedError converts err to the matching error of this package, or returns err.

@@ -33,7 +33,7 @@ func ExampleClient_ForGVR() {
 	// web
 }
 
-func ExampleClient_ForMapping() {
+func ExampleClient_ForAPIResource() {
 	client, closeAll := shopClient()
 	defer closeAll()
 
@@ -41,7 +41,7 @@ func ExampleClient_ForMapping() {
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
 		Scope: meta.RESTScopeNamespace,
 	}
-	pods := client.ForMapping(&discovery.Resource{
+	pods := client.ForAPIResource(&discovery.Resource{
 		GVR: mapped.Resource, GVK: mapped.GroupVersionKind, Namespaced: mapped.Scope.Name() == meta.RESTScopeNameNamespace,
 	})
 	web, err := pods.Namespace("shop").Get(context.Background(), "web", nil)
@@ -60,27 +60,12 @@ func ExampleClient_Mapper() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, mapping := range resources {
-		fmt.Println(client.ForMapping(mapping))
+	for _, resource := range resources {
+		fmt.Println(client.ForAPIResource(resource))
 	}
 	// Output:
 	// pods
 	// deployments.apps
-}
-
-func ExampleClient_WithRESTMapper() {
-	client, closeAll := shopClient()
-	defer closeAll()
-
-	gv := schema.GroupVersion{Version: "v1"}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv}) // or a controller-runtime manager's
-	mapper.Add(gv.WithKind("Pod"), meta.RESTScopeNamespace)
-	pods, err := client.WithRESTMapper(mapper).Resource(context.Background(), "pods")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(pods, pods.Mapping().GVK.Kind)
-	// Output: pods Pod
 }
 
 func ExampleHandle_Named() {

@@ -105,11 +105,11 @@ func ExampleHandle_List() {
 	// Pod web
 }
 
-func ExampleHandle_Paging() {
+func ExampleHandle_WithPageOptions() {
 	pods, closeAll := shop()
 	defer closeAll()
 
-	patient := pods.Paging(&dynamic.PagingOptions{
+	patient := pods.WithPageOptions(&dynamic.PageOptions{
 		OnPage:    func(page metav1.ListMeta) { fmt.Println("page at resource version", page.ResourceVersion) },
 		OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryContinue },
 	})

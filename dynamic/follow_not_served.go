@@ -74,7 +74,7 @@ func (u *unservedPeriod) begin(ctx context.Context, e *endpoint) {
 	var done sync.WaitGroup
 	done.Go(func() {
 		for change := range changes {
-			if change.New != nil && change.New.GVR == e.mapping.GVR {
+			if change.New != nil && change.New.GVR == e.apiResource.GVR {
 				select {
 				case served <- struct{}{}:
 				default:
@@ -130,12 +130,12 @@ type definition struct {
 // newDefinition returns the definition of a resource. Its requests end with ctx.
 func newDefinition(ctx context.Context, e *endpoint) *definition {
 	d := &definition{ctx: ctx, cancelLookup: func() {}}
-	gvr := e.mapping.GVR
+	gvr := e.apiResource.GVR
 	if !strings.Contains(gvr.Group, ".") { // custom resources have a group with a dot
 		return d
 	}
 	group := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
-	of := endpoint{conn: e.conn, mapping: &discovery.Resource{
+	of := endpoint{conn: e.conn, apiResource: &discovery.Resource{
 		GVR: group.WithResource("customresourcedefinitions"), GVK: group.WithKind("CustomResourceDefinition"), Verbs: []string{"get"},
 	}}
 	definitions := of.objects().Metadata()

@@ -135,7 +135,7 @@ func (f *reflector) list(ctx context.Context) error {
 	ctx, idle := f.endpoint.withIdleTimeout(ctx)
 	defer idle.cancel()
 	e := *f.endpoint
-	e.paging = PagingOptions{OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion }}
+	e.pageOptions = PageOptions{OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion }}
 	err := e.list(ctx, f.form, f.interner, f.listOptions(), func(obj item) error { //nolint:contextcheck // the lookup ends with the reflector's ctx
 		idle.Stop()
 		if err := f.handleEvent(newObjectEvent(watch.Added, obj)); err != nil {

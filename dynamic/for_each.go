@@ -74,8 +74,8 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // Objects are in the state of the list: meanwhile they may have changed or been deleted. ForEach holds at most a page of
 // list.Limit objects, 500 by default, and the objects in process, regardless of the length of the list. It reads each page at
 // once, so process may be slow. If the list's resourceVersion expires before the next page, after about five minutes, ForEach
-// applies [ExpiryContinue] unless [Handle.Paging] sets a different policy. To transfer less, call ForEach on a handle from
-// [Handle.Metadata].
+// applies [ExpiryContinue] unless [Handle.WithPageOptions] sets a different policy. To transfer less, call ForEach on a
+// handle from [Handle.Metadata].
 func (h *Handle[T]) ForEach(ctx context.Context, list *metav1.ListOptions, opts *ForEachOptions,
 	process func(ctx context.Context, in *Handle[T], obj *T) error,
 ) error {
@@ -113,9 +113,9 @@ type forEach struct {
 // pages lists page by page and starts the processing of the objects.
 func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
 	pager := &listPager{endpoint: f.endpoint, opts: valueOf(list)}
-	if f.endpoint.paging.OnExpired == nil {
+	if f.endpoint.pageOptions.OnExpired == nil {
 		continued := *f.endpoint
-		continued.paging.OnExpired = func(error) ExpiryPolicy { return ExpiryContinue }
+		continued.pageOptions.OnExpired = func(error) ExpiryPolicy { return ExpiryContinue }
 		pager.endpoint = &continued
 	}
 	var stopped error // by ctx, not by the list

@@ -75,7 +75,7 @@ func TestResource_ForEachBoundsWorkers(t *testing.T) {
 
 func TestResource_ForEachJoinsErrors(t *testing.T) {
 	pods, _ := exchanging(t, podPage(0, 9, ""))
-	cause := apierrors.NewConflict(pods.Mapping().GVR.GroupResource(), "p4", errors.New("changed"))
+	cause := apierrors.NewConflict(pods.APIResource().GVR.GroupResource(), "p4", errors.New("changed"))
 	var progress []dynamic.ForEachProgress
 	opts := &dynamic.ForEachOptions{OnProgress: func(p dynamic.ForEachProgress) { progress = append(progress, p) }}
 	err := pods.AllNamespaces().ForEach(t.Context(), nil, opts, func(_ context.Context, _ *dynamic.Resource, obj *unstructured.Object) error {
@@ -192,7 +192,7 @@ func TestResource_ForEachExpiredList(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pods, server := exchanging(t, podPage(0, 2, "more"), expired, podPage(2, 2, ""))
 			var tokens []string
-			pods = pods.Paging(&dynamic.PagingOptions{OnExpired: tc.onExpired, OnPage: func(page metav1.ListMeta) { tokens = append(tokens, page.Continue) }})
+			pods = pods.WithPageOptions(&dynamic.PageOptions{OnExpired: tc.onExpired, OnPage: func(page metav1.ListMeta) { tokens = append(tokens, page.Continue) }})
 			var count atomic.Int32
 			err := pods.ForEach(t.Context(), list, nil, func(context.Context, *dynamic.Resource, *unstructured.Object) error {
 				count.Add(1)

@@ -46,8 +46,8 @@ import (
 //
 // # Concurrency
 //
-// A handle is cheap, immutable and safe for concurrent use. Namespace, AllNamespaces, Named, Subresource, Paging, Metadata, Tables,
-// WithDefaults and OnWrite return changed copies, with the same T except for Tables.
+// A handle is cheap, immutable and safe for concurrent use. Namespace, AllNamespaces, Named, Subresource, WithPageOptions,
+// Metadata, Tables, WithDefaults and OnWrite return changed copies, with the same T except for Tables.
 type Handle[T any] struct {
 	endpoint
 

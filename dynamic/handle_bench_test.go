@@ -76,7 +76,7 @@ func benchVerbs[T any](
 	b *testing.B,
 	get func(context.Context, string, *metav1.GetOptions) (*T, error),
 	list func(context.Context, *metav1.ListOptions) iter.Seq2[*T, error],
-	watch func(context.Context, *metav1.ListOptions) iter.Seq2[unstructured.Event[T], error],
+	watch func(context.Context, *metav1.ListOptions) iter.Seq2[unstructured.WatchEvent[T], error],
 	follow func(context.Context, *dynamic.FollowOptions) iter.Seq2[dynamic.Change[T], error],
 ) {
 	b.Helper()

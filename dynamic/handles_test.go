@@ -1,16 +1,13 @@
 package dynamic_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
@@ -87,7 +84,7 @@ func TestClient_ForGVRSendsNoRequest(t *testing.T) {
 	defer client.Close()
 	gvr := schema.GroupVersionResource{Group: "acme.example", Version: "v9", Resource: "widgets"}
 	widgets := client.ForGVR(gvr)
-	assert.Equal(t, &discovery.Resource{GVR: gvr}, widgets.Mapping())
+	assert.Equal(t, &discovery.Resource{GVR: gvr}, widgets.APIResource())
 	assert.Equal(t, "widgets.acme.example", widgets.String())
 	path, err := widgets.WithDefaults(&dynamic.Defaults{Namespace: "shop"}).Path("")
 	require.NoError(t, err)
@@ -105,17 +102,17 @@ func TestClient_ForGVRMetadataKeepsKind(t *testing.T) {
 	assert.Equal(t, "PartialObjectMetadata", web.GetKind())
 }
 
-func TestClient_ForMapping(t *testing.T) {
+func TestClient_ForAPIResource(t *testing.T) {
 	client, server := script(t, podReply)
 	found, err := client.Mapper().Resource(t.Context(), "po")
 	require.NoError(t, err)
-	pods := client.ForMapping(found)
+	pods := client.ForAPIResource(found)
 	_, err = pods.Get(t.Context(), "web", nil)
 	require.NoError(t, err)
 	_, err = pods.Subresource("scale").Get(t.Context(), "web", nil)
 	require.ErrorContains(t, err, "the server serves no such subresource")
 
-	own := client.ForMapping(&discovery.Resource{
+	own := client.ForAPIResource(&discovery.Resource{
 		GVR: schema.GroupVersionResource{Group: "acme.example", Version: "v1", Resource: "widgets"},
 		GVK: schema.GroupVersionKind{Group: "acme.example", Version: "v1", Kind: "Widget"}, Namespaced: true,
 	})
@@ -125,7 +122,7 @@ func TestClient_ForMapping(t *testing.T) {
 	require.ErrorContains(t, err, "the object is a /v1, Kind=Pod, not a acme.example/v1, Kind=Widget")
 	assert.Equal(t, []string{"GET /api/v1/namespaces/home/pods/web", "GET /apis/acme.example/v1/namespaces/home/widgets/web/knobs"}, server.seen())
 
-	_, err = client.ForMapping(nil).Get(t.Context(), "web", nil)
+	_, err = client.ForAPIResource(nil).Get(t.Context(), "web", nil)
 	var invalid *dynamic.InvalidRequestError
 	require.ErrorAs(t, err, &invalid)
 }
@@ -228,109 +225,4 @@ func TestResource_NamedRejectsOtherNames(t *testing.T) {
 		assert.EqualError(t, err, want)
 	}
 	assert.Empty(t, server.seen())
-}
-
-// ownMapper returns a mapper that knows one kind, under a name that the scripted server does not have.
-func ownMapper() meta.RESTMapper {
-	gv := schema.GroupVersion{Group: "acme.example", Version: "v1"}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
-	mapper.Add(gv.WithKind("Widget"), meta.RESTScopeNamespace)
-	mapper.Add(gv.WithKind("Rack"), meta.RESTScopeRoot)
-	return mapper
-}
-
-func TestClient_WithRESTMapper(t *testing.T) {
-	client, server := script(t, podReply)
-	own := client.WithRESTMapper(ownMapper())
-	for _, name := range []string{"widgets", "widget", "widgets.acme.example", "widgets.v1.acme.example", "Widget", "Widget.v1.acme.example"} {
-		widgets, err := own.Resource(t.Context(), name)
-		require.NoError(t, err, name)
-		assert.Equal(t, "acme.example/v1, Kind=Widget", widgets.Mapping().GVK.String(), name)
-		path, err := widgets.Path("web")
-		require.NoError(t, err)
-		assert.Equal(t, "/apis/acme.example/v1/namespaces/home/widgets/web", path)
-	}
-	racks, err := own.ForKind(t.Context(), schema.GroupVersionKind{Group: "acme.example", Kind: "Rack"})
-	require.NoError(t, err)
-	_, err = racks.Subresource("status").Patch(t.Context(), "r1", types.MergePatchType, []byte(`{}`), nil)
-	require.NoError(t, err)
-	widgets, name, err := own.ForPath(t.Context(), "/apis/acme.example/v1/namespaces/shop/widgets/web")
-	require.NoError(t, err)
-	_, err = widgets.Get(t.Context(), name, nil)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"PATCH /apis/acme.example/v1/racks/r1/status application/merge-patch+json {}",
-		"GET /apis/acme.example/v1/namespaces/shop/widgets/web"}, server.seen())
-
-	_, err = client.Resource(t.Context(), "widgets")
-	require.Error(t, err, "the original client is as it was")
-}
-
-func TestClient_WithRESTMapperResourcesOfOneKind(t *testing.T) {
-	client, _ := script(t)
-	gv := schema.GroupVersion{Group: "acme.example", Version: "v1"}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
-	names := []string{"gauge", "meter"}
-	for _, name := range names {
-		mapper.AddSpecific(gv.WithKind("Gauge"), gv.WithResource(name+"s"), gv.WithResource(name), meta.RESTScopeNamespace)
-	}
-	own := client.WithRESTMapper(mapper)
-	for _, name := range names {
-		r, err := own.Resource(t.Context(), name+"s")
-		require.NoError(t, err)
-		assert.Equal(t, name+"s.acme.example", r.String())
-	}
-}
-
-func TestClient_WithRESTMapperErrors(t *testing.T) {
-	client, _ := script(t)
-	own := client.WithRESTMapper(ownMapper())
-	_, err := own.Resource(t.Context(), "pods")
-	require.True(t, meta.IsNoMatchError(err), "%v", err)
-	require.ErrorContains(t, err, `find the resource "pods": no matches for /, Resource=pods`)
-	_, err = own.ForObject(t.Context(), object("Pod", "web"))
-	require.True(t, meta.IsNoMatchError(err), "%v", err)
-
-	down := errors.New("the mapper's server is down")
-	_, err = client.WithRESTMapper(&failingMapper{RESTMapper: ownMapper(), err: down}).Resource(t.Context(), "widgets")
-	require.ErrorIs(t, err, down)
-	_, err = client.WithRESTMapper(&failingMapper{RESTMapper: ownMapper()}).ForKind(t.Context(), schema.GroupVersionKind{Group: "acme.example", Kind: "Rack"})
-	require.ErrorContains(t, err, "the RESTMapper has no scope for acme.example/, Kind=Rack")
-	for _, broken := range []*inconsistentMapper{{ownMapper(), down, nil}, {ownMapper(), nil, down}} {
-		_, err = client.WithRESTMapper(broken).Resource(t.Context(), "widgets")
-		require.ErrorIs(t, err, down)
-	}
-}
-
-// inconsistentMapper finds resources, but not their kinds or mappings.
-type inconsistentMapper struct {
-	meta.RESTMapper
-	kindErr, mappingErr error
-}
-
-func (m *inconsistentMapper) KindFor(gvr schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	if m.kindErr != nil {
-		return schema.GroupVersionKind{}, m.kindErr
-	}
-	return m.RESTMapper.KindFor(gvr)
-}
-
-func (m *inconsistentMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if m.mappingErr != nil {
-		return nil, m.mappingErr
-	}
-	return m.RESTMapper.RESTMapping(kind, versions...)
-}
-
-// failingMapper is a mapper of another package that fails, or returns nothing.
-type failingMapper struct {
-	meta.RESTMapper
-	err error
-}
-
-func (m *failingMapper) ResourceFor(schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	return schema.GroupVersionResource{}, m.err
-}
-
-func (m *failingMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
-	return nil, m.err
 }

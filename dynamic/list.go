@@ -22,8 +22,8 @@ import (
 // soon as the server has sent its continue token.
 //
 // Servers keep a resourceVersion for about five minutes. A longer list ends with an error for which
-// apierrors.IsResourceExpired holds, unless [Handle.Paging] chooses a different policy. Set a smaller Limit if the loop takes
-// longer than a minute for a page: servers close connections with a large unread response. Breaking out of the
+// apierrors.IsResourceExpired holds, unless [Handle.WithPageOptions] chooses a different policy. Set a smaller Limit if the
+// loop takes longer than a minute for a page: servers close connections with a large unread response. Breaking out of the
 // loop cancels its requests and closes their connections. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks.
 func (h *Handle[T]) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*T, error] {
@@ -128,9 +128,9 @@ func (e *endpoint) decodeError(verb string, err error) error {
 // defaultPageSize is the number of objects that List requests at once, as in client-go's pager.
 const defaultPageSize = 500
 
-// PagingOptions configure how [Handle.List] reads a list of several pages. The callbacks are called in the goroutine of
+// PageOptions configure how [Handle.List] reads a list of several pages. The callbacks are called in the goroutine of
 // the loop, between two objects.
-type PagingOptions struct {
+type PageOptions struct {
 	// OnPage is called after a page's last object with the page's metadata: the list's resourceVersion, the continue token,
 	// "" after the last page, and the number of remaining objects where the server counts them.
 	OnPage func(metav1.ListMeta)
@@ -155,10 +155,10 @@ const (
 	ExpiryRestart
 )
 
-// Paging returns a handle whose List uses these options; nil means defaults.
-func (h *Handle[T]) Paging(opts *PagingOptions) *Handle[T] {
+// WithPageOptions returns a handle whose List uses these options; nil means defaults.
+func (h *Handle[T]) WithPageOptions(opts *PageOptions) *Handle[T] {
 	changed := *h
-	changed.paging = valueOf(opts)
+	changed.pageOptions = valueOf(opts)
 	return &changed
 }
 
@@ -235,7 +235,7 @@ func (p *listPager) page(ctx context.Context, handle func(item) error) (more boo
 // endPage calls OnPage after the items of a page, prepares the request of the next page, and reports whether there is a next
 // page.
 func (p *listPager) endPage(meta metav1.ListMeta) bool {
-	if onPage := p.endpoint.paging.OnPage; onPage != nil {
+	if onPage := p.endpoint.pageOptions.OnPage; onPage != nil {
 		onPage(meta)
 	}
 	return p.continueFrom(meta.Continue)
@@ -255,10 +255,10 @@ func (p *listPager) continueFrom(token string) bool {
 func (p *listPager) handleExpired(ctx context.Context, err error) error {
 	var status *apierrors.StatusError
 	isExpired := errors.As(err, &status) && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err))
-	if !isExpired || p.endpoint.paging.OnExpired == nil {
+	if !isExpired || p.endpoint.pageOptions.OnExpired == nil {
 		return err
 	}
-	switch p.endpoint.paging.OnExpired(err) {
+	switch p.endpoint.pageOptions.OnExpired(err) {
 	case ExpiryRestart:
 		p.continueFrom("")
 	case ExpiryContinue:

@@ -200,7 +200,7 @@ func TestList_NextPageErrorAfterCurrentPage(t *testing.T) {
 				},
 			})
 			pages := 0
-			got, err := names(t, pods.Paging(&dynamic.PagingOptions{OnPage: func(metav1.ListMeta) { pages++ }}), nil)
+			got, err := names(t, pods.WithPageOptions(&dynamic.PageOptions{OnPage: func(metav1.ListMeta) { pages++ }}), nil)
 			require.ErrorContains(t, err, tc.wantErr)
 			if tc.is != nil {
 				require.ErrorIs(t, err, tc.is)
@@ -293,7 +293,7 @@ func TestList_StalledPageEndsWithContext(t *testing.T) {
 	<-left
 }
 
-func TestPagingOptions_OnPageAfterLastObject(t *testing.T) {
+func TestPageOptions_OnPageAfterLastObject(t *testing.T) {
 	pods, _ := serve(t, map[string]http.HandlerFunc{
 		"": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"2","remainingItemCount":1},"items":[`, items("a", "b"), `]}`)
@@ -301,7 +301,7 @@ func TestPagingOptions_OnPageAfterLastObject(t *testing.T) {
 		"2": page("", "c"),
 	})
 	var events []string
-	reporting := pods.Paging(&dynamic.PagingOptions{OnPage: func(meta metav1.ListMeta) {
+	reporting := pods.WithPageOptions(&dynamic.PageOptions{OnPage: func(meta metav1.ListMeta) {
 		remaining := int64(0)
 		if meta.RemainingItemCount != nil {
 			remaining = *meta.RemainingItemCount
@@ -315,13 +315,13 @@ func TestPagingOptions_OnPageAfterLastObject(t *testing.T) {
 	assert.Equal(t, []string{"a", "b", `page of 9, next "2", remaining 1`, "c", `page of 9, next "", remaining 0`}, events)
 
 	events = nil
-	for _, handle := range []*dynamic.Resource{pods, reporting.Paging(nil)} {
+	for _, handle := range []*dynamic.Resource{pods, reporting.WithPageOptions(nil)} {
 		require.NoError(t, drain(handle.List(t.Context(), nil)))
 	}
 	assert.Empty(t, events, "the handle is not changed, and nil resets the options")
 }
 
-func TestPagingOptions_OnExpired(t *testing.T) {
+func TestPageOptions_OnExpired(t *testing.T) {
 	exact := &metav1.ListOptions{Limit: 2, ResourceVersion: "9", ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	const first = "limit=2&resourceVersion=9&resourceVersionMatch=Exact"
 	for name, tc := range map[string]struct {
@@ -386,7 +386,7 @@ func TestPagingOptions_OnExpired(t *testing.T) {
 			t.Parallel()
 			pods, server := serve(t, tc.pages)
 			calls := 0
-			got, err := names(t, pods.Paging(&dynamic.PagingOptions{OnExpired: func(err error) dynamic.ExpiryPolicy {
+			got, err := names(t, pods.WithPageOptions(&dynamic.PageOptions{OnExpired: func(err error) dynamic.ExpiryPolicy {
 				assert.True(t, apierrors.IsResourceExpired(err) || apierrors.IsGone(err), "%v", err)
 				calls++
 				return tc.choices[calls-1]
@@ -400,12 +400,12 @@ func TestPagingOptions_OnExpired(t *testing.T) {
 	}
 }
 
-func TestPagingOptions_RestartBacksOff(t *testing.T) {
+func TestPageOptions_RestartBacksOff(t *testing.T) {
 	pods, server := serve(t, map[string]http.HandlerFunc{"": gone("")})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	calls := 0
-	err := drain(pods.Paging(&dynamic.PagingOptions{OnExpired: func(error) dynamic.ExpiryPolicy {
+	err := drain(pods.WithPageOptions(&dynamic.PageOptions{OnExpired: func(error) dynamic.ExpiryPolicy {
 		if calls++; calls == 3 {
 			cancel()
 		}
@@ -417,9 +417,9 @@ func TestPagingOptions_RestartBacksOff(t *testing.T) {
 	assert.Len(t, server.seen(), 3, "ctx ended the delay, not a request")
 }
 
-func TestPagingOptions_OnExpiredIgnoresOtherErrors(t *testing.T) {
+func TestPageOptions_OnExpiredIgnoresOtherErrors(t *testing.T) {
 	pods, _ := serve(t, map[string]http.HandlerFunc{"": failure(http.StatusForbidden, "no")})
-	err := drain(pods.Paging(&dynamic.PagingOptions{OnExpired: func(err error) dynamic.ExpiryPolicy {
+	err := drain(pods.WithPageOptions(&dynamic.PageOptions{OnExpired: func(err error) dynamic.ExpiryPolicy {
 		t.Errorf("called with %v", err)
 		return dynamic.ExpiryRestart
 	}}).List(t.Context(), nil))
@@ -453,7 +453,7 @@ func TestList_ConstantMemory(t *testing.T) {
 	pods, _ := serve(t, handlers)
 	before := liveBytes()
 	var peak uint64
-	paged := pods.Paging(&dynamic.PagingOptions{OnPage: func(metav1.ListMeta) { peak = max(peak, liveBytes()) }})
+	paged := pods.WithPageOptions(&dynamic.PageOptions{OnPage: func(metav1.ListMeta) { peak = max(peak, liveBytes()) }})
 	count := 0
 	for _, err := range paged.List(t.Context(), nil) {
 		require.NoError(t, err)

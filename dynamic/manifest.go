@@ -67,12 +67,12 @@ func (c *Client) forManifestObject(ctx context.Context, obj *unstructured.Object
 		return nil, fmt.Errorf("find the resource of %s %s: %w", printable(kind.Kind), quoted(obj.GetName()), err)
 	}
 	found := &ManifestObject{Resource: resource, Object: obj}
-	if namespace := obj.GetNamespace(); namespace != "" && !resource.mapping.Namespaced {
-		found.Resource = c.ForMapping(resource.mapping)
+	if namespace := obj.GetNamespace(); namespace != "" && !resource.apiResource.Namespaced {
+		found.Resource = c.ForAPIResource(resource.apiResource)
 		found.Object = withoutNamespace(obj)
 		found.Warning = fmt.Sprintf("%s %s: dropped namespace %s: %s is cluster-scoped", resource, quoted(obj.GetName()), quoted(namespace), printable(kind.Kind))
 	}
-	if isDefinition(resource.mapping) {
+	if isDefinition(resource.apiResource) {
 		definitions[definedKind(obj)] = found
 	}
 	return found, nil

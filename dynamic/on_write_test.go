@@ -145,7 +145,7 @@ func TestResource_OnWriteBeginsBeforeRequest(t *testing.T) {
 			client, server := script(t, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 			gvr := schema.GroupVersionResource{Version: "v1", Resource: name}
 			var begun []string
-			of := client.ForMapping(&discovery.Resource{GVR: gvr, Namespaced: name == "pods"}).OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
+			of := client.ForAPIResource(&discovery.Resource{GVR: gvr, Namespaced: name == "pods"}).OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
 				assert.Equal(t, t.Context(), ctx)
 				assert.Len(t, server.seen(), len(begun), "before the request")
 				begun = append(begun, namespace+"/"+name)

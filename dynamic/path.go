@@ -33,16 +33,16 @@ func (c *Client) ForPath(ctx context.Context, path string) (r *Resource, name st
 	if err != nil {
 		return nil, "", err
 	}
-	switch mapping := r.mapping; {
-	case mapping.GVR != parsed.gvr:
-		return nil, "", fmt.Errorf("short name in a path (use %s)", mapping.GVR.Resource)
-	case parsed.namespace != "" && !mapping.Namespaced:
-		return nil, "", fmt.Errorf("%s is cluster-scoped (remove namespaces/%s)", mapping.GVK.Kind, parsed.namespace)
+	switch resource := r.apiResource; {
+	case resource.GVR != parsed.gvr:
+		return nil, "", fmt.Errorf("short name in a path (use %s)", resource.GVR.Resource)
+	case parsed.namespace != "" && !resource.Namespaced:
+		return nil, "", fmt.Errorf("%s is cluster-scoped (remove namespaces/%s)", resource.GVK.Kind, parsed.namespace)
 	case parsed.namespace != "":
 		r = r.Namespace(parsed.namespace)
-	case mapping.Namespaced && parsed.name != "":
-		return nil, "", fmt.Errorf("%s is namespaced (put namespaces/NAME before %s)", mapping.GVK.Kind, mapping.GVR.Resource)
-	case mapping.Namespaced:
+	case resource.Namespaced && parsed.name != "":
+		return nil, "", fmt.Errorf("%s is namespaced (put namespaces/NAME before %s)", resource.GVK.Kind, resource.GVR.Resource)
+	case resource.Namespaced:
 		r = r.AllNamespaces()
 	}
 	return r.Subresource(parsed.subresource), parsed.name, nil

@@ -81,7 +81,7 @@ func (e *endpoint) encodeEviction(name string, opts *metav1.DeleteOptions) []byt
 	}
 	eviction.Metadata.Name = name
 	eviction.DeleteOptions = opts
-	if sub, ok := e.mapping.Subresource(e.subresource); ok {
+	if sub, ok := e.apiResource.Subresource(e.subresource); ok {
 		eviction.APIVersion, eviction.Kind = sub.GVK.ToAPIVersionAndKind()
 	}
 	body, _ := json.Marshal(eviction) // cannot fail: only strings, numbers and bools

@@ -80,7 +80,7 @@ func TestTables_ListAllPages(t *testing.T) {
 	pods, server := exchanging(t, respond(tableOne), respond(tableTwo))
 	var pages []metav1.ListMeta
 	var names []any
-	for row, err := range pods.Paging(&dynamic.PagingOptions{OnPage: func(meta metav1.ListMeta) { pages = append(pages, meta) }}).
+	for row, err := range pods.WithPageOptions(&dynamic.PageOptions{OnPage: func(meta metav1.ListMeta) { pages = append(pages, meta) }}).
 		Tables(metav1.IncludeMetadata).List(t.Context(), &metav1.ListOptions{LabelSelector: "a=b", ResourceVersion: "0"}) {
 		require.NoError(t, err)
 		require.Len(t, row.Columns, 2)
@@ -123,8 +123,8 @@ func TestTables_ListExpired(t *testing.T) {
 	assert.Equal(t, 2, rows)
 
 	pods, server := exchanging(t, respond(tableOne), refuses(410, "Expired"), respond(tableTwo))
-	restart := &dynamic.PagingOptions{OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryRestart }}
-	require.NoError(t, drain(pods.Paging(restart).Tables("").List(t.Context(), nil)))
+	restart := &dynamic.PageOptions{OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryRestart }}
+	require.NoError(t, drain(pods.WithPageOptions(restart).Tables("").List(t.Context(), nil)))
 	assert.Equal(t, []string{"GET …?limit=500", "GET …?continue=more&limit=500", "GET …?limit=500"}, server.seen())
 }
 

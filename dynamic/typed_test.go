@@ -78,7 +78,7 @@ func TestHandle_ListAndWatch(t *testing.T) {
 		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`+item+`]}`,
 		`{"type":"ADDED","object":`+podReply+`}{"type":"BOOKMARK","object":`+podReply+`}{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
 	pages := 0
-	pods := dynamic.As[guest](resource(t, client, "pods")).AllNamespaces().Paging(&dynamic.PagingOptions{OnPage: func(metav1.ListMeta) { pages++ }})
+	pods := dynamic.As[guest](resource(t, client, "pods")).AllNamespaces().WithPageOptions(&dynamic.PageOptions{OnPage: func(metav1.ListMeta) { pages++ }})
 	count := 0
 	for one, err := range pods.List(t.Context(), nil) {
 		require.NoError(t, err)

@@ -68,7 +68,7 @@ func (e *endpoint) notServed(verb, name string, code int32, statusReason metav1.
 	reason = fmt.Sprintf(reason, cmp.Or(strings.Join(served, ", "), "none"))
 	return e.invalidFor(&notServedError{metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: statusReason, Message: reason,
-		Details: &metav1.StatusDetails{Group: e.mapping.GVR.Group, Kind: e.mapping.GVR.Resource},
+		Details: &metav1.StatusDetails{Group: e.apiResource.GVR.Group, Kind: e.apiResource.GVR.Resource},
 	}}, verb, name, reason)
 }
 
@@ -116,15 +116,15 @@ func (e *endpoint) validateVerb(verb, name string) error {
 			return err
 		}
 	}
-	verbs := e.mapping.Verbs
-	if len(verbs)+len(e.mapping.Subresources) == 0 {
-		return nil // a mapping that does not list them
+	verbs := e.apiResource.Verbs
+	if len(verbs)+len(e.apiResource.Subresources) == 0 {
+		return nil // a resource that does not list them
 	}
 	if e.subresource != "" {
-		sub, ok := e.mapping.Subresource(e.subresource)
+		sub, ok := e.apiResource.Subresource(e.subresource)
 		if !ok {
 			var served []string
-			for _, other := range e.mapping.Subresources {
+			for _, other := range e.apiResource.Subresources {
 				served = append(served, other.Name)
 			}
 			return e.notServed(verb, name, http.StatusNotFound, metav1.StatusReasonNotFound,
@@ -168,8 +168,8 @@ func (e *endpoint) validateObjectPath(verb, name string) error {
 }
 
 func (e *endpoint) validateCollectionPath(verb, name string) error {
-	segments := []string{e.mapping.GVR.Version, e.mapping.GVR.Resource} // from a server, perhaps a hostile one
-	if group := e.mapping.GVR.Group; group != "" {
+	segments := []string{e.apiResource.GVR.Version, e.apiResource.GVR.Resource} // from a server, perhaps a hostile one
+	if group := e.apiResource.GVR.Group; group != "" {
 		segments = append(segments, group)
 	}
 	for _, segment := range segments {
@@ -179,7 +179,7 @@ func (e *endpoint) validateCollectionPath(verb, name string) error {
 	}
 	switch {
 	case !e.isNamespaced() && e.scope == chosenNamespace:
-		return e.invalid(verb, name, "%s is cluster-scoped (remove Namespace(%q))", e.mapping.GVK.Kind, e.namespace)
+		return e.invalid(verb, name, "%s is cluster-scoped (remove Namespace(%q))", e.apiResource.GVK.Kind, e.namespace)
 	case e.isNamespaced() && e.scope != allNamespaces:
 		if reason := invalidSegment(e.namespace); reason != "" {
 			return e.invalid(verb, name, "the namespace %q %s (choose one with Namespace, or AllNamespaces to list or watch in all)",
@@ -211,8 +211,8 @@ func (e *endpoint) validateWrite(verb string, obj *unstructured.Object) (target 
 	target = e
 	if namespace := obj.GetNamespace(); namespace != "" {
 		switch {
-		case !e.mapping.Namespaced && !e.isScopeUnknown:
-			return nil, "", e.invalid(verb, name, "%s is cluster-scoped, but the object has the namespace %q (remove it)", e.mapping.GVK.Kind, namespace)
+		case !e.apiResource.Namespaced && !e.isScopeUnknown:
+			return nil, "", e.invalid(verb, name, "%s is cluster-scoped, but the object has the namespace %q (remove it)", e.apiResource.GVK.Kind, namespace)
 		case e.scope == chosenNamespace && e.namespace != namespace:
 			return nil, "", e.invalid(verb, name, "namespace mismatch: object has %q, handle has %q", namespace, e.namespace)
 		}
@@ -242,7 +242,7 @@ func (e *endpoint) validateContent(verb string, obj *unstructured.Object) error 
 	}
 	name := obj.GetName()
 	kind := obj.GroupVersionKind()
-	sub, ok := e.mapping.Subresource(e.subresource)
+	sub, ok := e.apiResource.Subresource(e.subresource)
 	switch {
 	case isPartial(obj) || verb == "update" && e.lacksManagedFields(obj):
 		return e.invalid(verb, name, "the object is metadata only, and writing it would empty the stored one "+
@@ -250,9 +250,9 @@ func (e *endpoint) validateContent(verb string, obj *unstructured.Object) error 
 	case verb == "patch" && len(obj.GetManagedFields()) > 0:
 		return e.invalid(verb, name, "an object to apply has no metadata.managedFields "+
 			"(apply the fields you want, not an object read from the server)")
-	case kind.Empty() || e.mapping.GVK.Empty():
-	case e.subresource == "" && kind != e.mapping.GVK:
-		return e.invalid(verb, name, "the object is a %s, not a %s (Client.ForObject returns the right handle)", kind, e.mapping.GVK)
+	case kind.Empty() || e.apiResource.GVK.Empty():
+	case e.subresource == "" && kind != e.apiResource.GVK:
+		return e.invalid(verb, name, "the object is a %s, not a %s (Client.ForObject returns the right handle)", kind, e.apiResource.GVK)
 	case ok && !sub.GVK.Empty() && kind.GroupKind() != sub.GVK.GroupKind(): // some take several versions, such as eviction
 		return e.invalid(verb, name, "the object is a %s, but this subresource takes a %s", kind, sub.GVK)
 	}

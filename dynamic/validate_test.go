@@ -30,11 +30,11 @@ func TestInvalidRequestError_InvalidCalls(t *testing.T) {
 			_, err := resource(t, c, "nodes").Delete(t.Context(), "n", nil)
 			return err
 		}, "(it has: get, list, create)"},
-		"an unserved verb of a mapping": {func(t *testing.T, c *dynamic.Client) error {
-			mapping := &discovery.Resource{
+		"an unserved verb of a resource": {func(t *testing.T, c *dynamic.Client) error {
+			resource := &discovery.Resource{
 				GVR: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Verbs: []string{"get"}, Subresources: []discovery.Subresource{{Name: "status"}},
 			}
-			_, err := c.ForMapping(mapping).Delete(t.Context(), "n", nil)
+			_, err := c.ForAPIResource(resource).Delete(t.Context(), "n", nil)
 			return err
 		}, "(it has: get)"},
 		"a namespace on a cluster-scoped kind": {func(t *testing.T, c *dynamic.Client) error {

@@ -183,7 +183,7 @@ func (w *waiter) watch(ctx context.Context, stream *WatchStream[unstructured.Obj
 }
 
 // handleEvent evaluates the object after an event newer than w.last. If the order is uncertain, it reads the object instead.
-func (w *waiter) handleEvent(ctx context.Context, event unstructured.Event[unstructured.Object], isContinuous bool) (done bool, err error) {
+func (w *waiter) handleEvent(ctx context.Context, event unstructured.WatchEvent[unstructured.Object], isContinuous bool) (done bool, err error) {
 	isDeleted := event.Type == watch.Deleted
 	isComparable := false
 	if w.last != nil {
@@ -281,7 +281,7 @@ func (e *endpoint) awaitDiscovery(ctx context.Context, obj *unstructured.Object)
 // definedKinds returns the kinds defined by obj, an established CustomResourceDefinition, in each served version. It returns
 // nil if obj is being deleted.
 func (e *endpoint) definedKinds(obj *unstructured.Object) (kinds []schema.GroupVersionKind) {
-	if !isDefinition(e.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
+	if !isDefinition(e.apiResource) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
 		return nil
 	}
 	kind := definedKind(obj)
@@ -302,7 +302,7 @@ func definedKind(definition *unstructured.Object) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// isDefinition reports whether mapping is customresourcedefinitions.
-func isDefinition(mapping *discovery.Resource) bool {
-	return mapping.GVR.Group == "apiextensions.k8s.io" && mapping.GVR.Resource == "customresourcedefinitions"
+// isDefinition reports whether resource is customresourcedefinitions.
+func isDefinition(resource *discovery.Resource) bool {
+	return resource.GVR.Group == "apiextensions.k8s.io" && resource.GVR.Resource == "customresourcedefinitions"
 }

@@ -64,7 +64,7 @@ func Deleted(uids ...types.UID) WaitCondition {
 // given rules: a rollout of a Deployment, StatefulSet or DaemonSet is complete, a Pod is ready or has succeeded, a
 // CustomResourceDefinition is established, the condition Ready of a custom resource is True.
 //
-// Failed ends the wait with a [*FailedError], like kubectl rollout status after the progress deadline. Two failures of a Pod do
+// Failed ends the wait with a [*ReadinessError], like kubectl rollout status after the progress deadline. Two failures of a Pod do
 // not end the wait, because the cluster retries: the Pod is unschedulable, or its container crashes. To wait through further
 // failures, call readiness.Compute in [Matches].
 //
@@ -82,7 +82,7 @@ func Ready(rules ...readiness.Rule) WaitCondition {
 		case result.Status == readiness.Current:
 			return "", nil
 		case result.Status == readiness.Failed && !isRetriedPod(obj):
-			return "", &FailedError{Result: result}
+			return "", &ReadinessError{Result: result}
 		default:
 			return "it is " + result.String(), nil
 		}

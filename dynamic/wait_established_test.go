@@ -171,7 +171,7 @@ func TestWait_EstablishedKindsResolve(t *testing.T) {
 			lookup := lookups[i%len(lookups)]
 			found, err := lookup.find()
 			require.NoError(t, err, lookup.name)
-			assert.Equal(t, kind, found.Mapping().GVK.Kind, lookup.name)
+			assert.Equal(t, kind, found.APIResource().GVK.Kind, lookup.name)
 		})
 	}
 }

@@ -48,7 +48,7 @@ func TestReady_FailureEndsWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pods, server := exchanging(t, absent, openStream(scripted.Event("ADDED", tc.obj)), respond(tc.obj))
 			_, err := pods.Wait(t.Context(), "web", dynamic.Ready(tc.rules...))
-			var failed *dynamic.FailedError
+			var failed *dynamic.ReadinessError
 			require.ErrorAs(t, err, &failed)
 			assert.Equal(t, tc.want, failed.Result)
 			require.EqualError(t, err, `wait for pods "home/web": it is Failed: `+tc.want.Message)
@@ -124,7 +124,7 @@ func ExampleReady() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // how long the rollout may take
 	defer cancel()
 	_, err := deployments.Wait(ctx, "web", dynamic.Ready())
-	var failed *dynamic.FailedError
+	var failed *dynamic.ReadinessError
 	if errors.As(err, &failed) {
 		fmt.Println(failed.Result.Field)
 	}

@@ -41,16 +41,16 @@ func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*W
 // event is returned as an error with a *apierrors.StatusError: if apierrors.IsResourceExpired holds, list again. After the end
 // of ctx it returns ctx's error, and after Close an error with net.ErrClosed. errors.Is and errors.As find these errors. After
 // an error, every call returns the same error.
-func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
+func (s *WatchStream[T]) Next() (unstructured.WatchEvent[T], error) {
 	event, err := s.stream.next()
 	if err != nil {
-		return unstructured.Event[T]{}, err
+		return unstructured.WatchEvent[T]{}, err
 	}
 	obj, err := s.codec.decode(s.stream.endpoint, event.item)
 	if err != nil {
-		return unstructured.Event[T]{}, s.stream.fail(err)
+		return unstructured.WatchEvent[T]{}, s.stream.fail(err)
 	}
-	return unstructured.Event[T]{Type: event.eventType, Object: obj}, nil
+	return unstructured.WatchEvent[T]{Type: event.eventType, Object: obj}, nil
 }
 
 // Close closes the connection. A blocked Next returns.
@@ -59,11 +59,11 @@ func (s *WatchStream[T]) Close() { s.stream.close() }
 // Watch yields changes over a single connection, like [Handle.OpenWatch]. A rejection is the only element then. Watch ends
 // without an error when the server closes the stream, and otherwise with the error of [WatchStream.Next]. Breaking out of the
 // loop closes the connection.
-func (h *Handle[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[T], error] {
-	return func(yield func(unstructured.Event[T], error) bool) {
+func (h *Handle[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.WatchEvent[T], error] {
+	return func(yield func(unstructured.WatchEvent[T], error) bool) {
 		stream, err := h.OpenWatch(ctx, opts)
 		if err != nil {
-			yield(unstructured.Event[T]{}, err)
+			yield(unstructured.WatchEvent[T]{}, err)
 			return
 		}
 		defer stream.Close()

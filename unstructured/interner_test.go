@@ -90,7 +90,7 @@ func FuzzInterningWatchDecoder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		want, wantErr := readEvents(NewWatchDecoder(bytes.NewReader(data)))
 		interner := jsonread.NewInterner()
-		var held []Event[Object] // so that they are found as previous versions
+		var held []WatchEvent[Object] // so that they are found as previous versions
 		read := func(r io.Reader) {
 			got, err := readEvents(NewWatchDecoder(interner.Source(r)))
 			assert.Equal(t, want, got)

@@ -146,8 +146,8 @@ func assertLazyListParity(t testing.TB, data []byte) {
 	}
 }
 
-func readLazyEvents(d *WatchDecoder) ([]Event[Lazy], error) {
-	events := []Event[Lazy]{}
+func readLazyEvents(d *WatchDecoder) ([]WatchEvent[Lazy], error) {
+	events := []WatchEvent[Lazy]{}
 	for {
 		event, err := d.NextLazy()
 		if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// Event is an event of a watch. T is [Object] or [Lazy]. Object is never nil. ADDED and MODIFIED have the current object. DELETED
-// has the last state of the object. BOOKMARK has an object without contents: its resourceVersion is for resuming. ERROR has a
+// WatchEvent is an event of a watch. T is [Object] or [Lazy]. Object is never nil. ADDED and MODIFIED have the current object.
+// DELETED has the last state of the object. BOOKMARK has an object without contents: its resourceVersion is for resuming. ERROR has a
 // Status.
-type Event[T any] struct {
+type WatchEvent[T any] struct {
 	Type   watch.EventType
 	Object *T
 }
@@ -48,41 +48,41 @@ func (l Limits) NewWatchDecoder(r io.Reader) *WatchDecoder {
 // Next waits for the next event. At the end of the stream it returns io.EOF itself, or io.ErrUnexpectedEOF (errors.Is) within an
 // event. A failing reader returns its own error (errors.Is). Input other than events is an error. An ERROR event is no error
 // here. After an error Next returns the same error again.
-func (d *WatchDecoder) Next() (Event[Object], error) { return nextEvent(d, fullDecoder{}) }
+func (d *WatchDecoder) Next() (WatchEvent[Object], error) { return nextEvent(d, fullDecoder{}) }
 
 // NextLazy is Next without decoding the event's object. It returns the same errors. Calls of Next and NextLazy may
 // alternate.
-func (d *WatchDecoder) NextLazy() (Event[Lazy], error) { return nextEvent(d, lazyDecoder{}) }
+func (d *WatchDecoder) NextLazy() (WatchEvent[Lazy], error) { return nextEvent(d, lazyDecoder{}) }
 
-func nextEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (Event[T], error) {
-	var event Event[T]
+func nextEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (WatchEvent[T], error) {
+	var event WatchEvent[T]
 	if d.err == nil {
 		event, d.err = readEvent(d, decoder)
 	}
 	return event, d.err
 }
 
-func readEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (Event[T], error) {
+func readEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (WatchEvent[T], error) {
 	eventType, value, err := readEventMembers(d, decoder)
 	if err != nil {
-		return Event[T]{}, err
+		return WatchEvent[T]{}, err
 	}
 	name, isString := eventType.(string)
 	if !isString {
-		return Event[T]{}, fmt.Errorf("watch event's type is %s, not a string", typeName(eventType))
+		return WatchEvent[T]{}, fmt.Errorf("watch event's type is %s, not a string", typeName(eventType))
 	}
 	switch t := watch.EventType(name); t {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
 		obj, err := decoder.object(d.r, value, t == watch.Deleted)
 		if err == nil {
-			return Event[T]{Type: t, Object: obj}, nil
+			return WatchEvent[T]{Type: t, Object: obj}, nil
 		}
 		if _, notObject := errors.AsType[*notObjectError](err); notObject {
 			err = fmt.Errorf("%s watch event's object %w", t, err)
 		}
-		return Event[T]{}, err
+		return WatchEvent[T]{}, err
 	default:
-		return Event[T]{}, fmt.Errorf("unknown watch event type %.40q", name)
+		return WatchEvent[T]{}, fmt.Errorf("unknown watch event type %.40q", name)
 	}
 }
 

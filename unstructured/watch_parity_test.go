@@ -46,8 +46,8 @@ var oddFrames = map[string]string{
 }
 
 // readEvents reads to the error, which is io.EOF if all is well.
-func readEvents(d *WatchDecoder) ([]Event[Object], error) {
-	events := []Event[Object]{}
+func readEvents(d *WatchDecoder) ([]WatchEvent[Object], error) {
+	events := []WatchEvent[Object]{}
 	for {
 		event, err := d.Next()
 		if err != nil {
@@ -58,7 +58,7 @@ func readEvents(d *WatchDecoder) ([]Event[Object], error) {
 }
 
 // assertWatchParity checks events and the error behind them against what apimachinery's decoders make of data.
-func assertWatchParity(t testing.TB, data []byte, events []Event[Object], err error) {
+func assertWatchParity(t testing.TB, data []byte, events []WatchEvent[Object], err error) {
 	t.Helper()
 	frames := json.NewDecoder(bytes.NewReader(data))
 	for i := 0; ; i++ {
@@ -74,25 +74,25 @@ func assertWatchParity(t testing.TB, data []byte, events []Event[Object], err er
 	}
 }
 
-func referenceEvent(frames *json.Decoder) (Event[Object], error) {
+func referenceEvent(frames *json.Decoder) (WatchEvent[Object], error) {
 	var data json.RawMessage
 	if err := frames.Decode(&data); err != nil {
-		return Event[Object]{}, err
+		return WatchEvent[Object]{}, err
 	}
 	var frame map[string]any
 	if err := utiljson.Unmarshal(data, &frame); err != nil {
-		return Event[Object]{}, err
+		return WatchEvent[Object]{}, err
 	}
 	typ, _ := frame["type"].(string)
 	if !slices.Contains([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}, typ) {
-		return Event[Object]{}, errors.New("unknown type")
+		return WatchEvent[Object]{}, errors.New("unknown type")
 	}
 	object, _ := frame["object"].(map[string]any)
 	obj := &unstructuredv1.Unstructured{Object: object}
 	if obj.GroupVersionKind().Kind == "" {
-		return Event[Object]{}, errors.New("missing kind")
+		return WatchEvent[Object]{}, errors.New("missing kind")
 	}
-	return Event[Object]{Type: watch.EventType(typ), Object: obj}, nil
+	return WatchEvent[Object]{Type: watch.EventType(typ), Object: obj}, nil
 }
 
 func TestWatchDecoder_EqualsApimachinery(t *testing.T) {

@@ -32,7 +32,7 @@ func TestWatchDecoder_EventAtClosingBrace(t *testing.T) {
 		event, err := d.Next()
 		require.NoError(t, err)
 		require.NoError(t, <-written)
-		assert.Equal(t, Event[Object]{Type: watch.Added, Object: &Object{Object: map[string]any{"kind": "A", "n": int64(1)}}}, event)
+		assert.Equal(t, WatchEvent[Object]{Type: watch.Added, Object: &Object{Object: map[string]any{"kind": "A", "n": int64(1)}}}, event)
 	}
 	require.NoError(t, w.Close())
 	_, err := d.Next()

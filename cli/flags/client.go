@@ -90,7 +90,7 @@ func (c *Connection) Handles(ctx context.Context, list string) ([]*dynamic.Resou
 	var handles []*dynamic.Resource
 	seen := map[string]bool{}
 	add := func(handle *dynamic.Resource) {
-		if key := handle.Mapping().GVR.String(); !seen[key] {
+		if key := handle.APIResource().GVR.String(); !seen[key] {
 			seen[key] = true
 			handles = append(handles, handle)
 		}
@@ -99,7 +99,7 @@ func (c *Connection) Handles(ctx context.Context, list string) ([]*dynamic.Resou
 		if name == "" {
 			continue
 		}
-		mappings, err := client.Mapper().Resources(ctx, name)
+		resources, err := client.Mapper().Resources(ctx, name)
 		var ambiguous *restmapper.AmbiguousError
 		switch {
 		case errors.As(err, &ambiguous):
@@ -111,8 +111,8 @@ func (c *Connection) Handles(ctx context.Context, list string) ([]*dynamic.Resou
 		case err != nil:
 			return nil, err
 		default:
-			for _, mapping := range mappings {
-				add(client.ForMapping(mapping))
+			for _, resource := range resources {
+				add(client.ForAPIResource(resource))
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 	if err != nil {
 		return nil, err
 	}
-	resource := f.constructors.client.ForMapping(&discovery.Resource{
+	resource := f.constructors.client.ForAPIResource(&discovery.Resource{
 		GVR: mapping.Resource, GVK: gvk, Namespaced: mapping.Scope.Name() != meta.RESTScopeNameRoot,
 	})
 	namespace := namespaceOf(recorded.Path, mapping)

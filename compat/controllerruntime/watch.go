@@ -100,7 +100,7 @@ func (d *watchDecoder) decode() (watch.EventType, runtime.Object, error) {
 	return event.Type, obj, err
 }
 
-func (a *apiClient) decodeEvent(event unstructured.Event[unstructured.Lazy], list client.ObjectList) (runtime.Object, error) {
+func (a *apiClient) decodeEvent(event unstructured.WatchEvent[unstructured.Lazy], list client.ObjectList) (runtime.Object, error) {
 	switch {
 	case event.Type == watch.Error:
 		status := &metav1.Status{}

@@ -736,7 +736,7 @@ func injectFaults(t *testing.T, seed uint64) {
 func resourceOf(t *testing.T, client *dynamic.Client, like *dynamic.Resource) *dynamic.Resource {
 	t.Helper()
 	for {
-		found, err := client.ForKind(t.Context(), like.Mapping().GVK)
+		found, err := client.ForKind(t.Context(), like.APIResource().GVK)
 		if err == nil {
 			return found.Namespace("shop")
 		}

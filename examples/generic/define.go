@@ -44,6 +44,6 @@ func define(ctx context.Context, client *dynamic.Client, out io.Writer) (foos *d
 		remove()
 		return nil, nil, err
 	}
-	fmt.Fprintf(out, "defined %s\n", foos.Mapping().GVK)
+	fmt.Fprintf(out, "defined %s\n", foos.APIResource().GVK)
 	return foos, remove, nil
 }

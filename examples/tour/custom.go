@@ -140,6 +140,6 @@ func define(ctx context.Context, client *dynamic.Client, out io.Writer) (ats *dy
 		remove()
 		return nil, nil, err
 	}
-	fmt.Fprintf(out, "created %s; the server now serves %s\n", name, ats.Mapping().GVK.Kind)
+	fmt.Fprintf(out, "created %s; the server now serves %s\n", name, ats.APIResource().GVK.Kind)
 	return ats, remove, nil
 }

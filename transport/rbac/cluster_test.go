@@ -211,7 +211,7 @@ func forbidden(t *testing.T, admin, as *dynamic.Client, namespace string, all []
 	}
 	for _, one := range all {
 		of := resource(t, as, one.resource)
-		if of.Mapping().Namespaced {
+		if of.APIResource().Namespaced {
 			of = of.Namespace(namespace)
 		}
 		if err := one.send(t.Context(), of); apierrors.IsForbidden(err) {

@@ -37,8 +37,8 @@ func newRealServer(t *testing.T) *realServer {
 	require.NoError(t, err)
 	s := &realServer{sandbox.Requests, sandbox.Namespace, map[schema.GroupVersionKind]resource{}}
 	for _, r := range resources {
-		mapping := r.Mapping()
-		s.resources[mapping.GVK] = resource{mapping.GVR, mapping.Namespaced}
+		served := r.APIResource()
+		s.resources[served.GVK] = resource{served.GVR, served.Namespaced}
 	}
 	return s
 }

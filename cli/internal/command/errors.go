@@ -50,7 +50,7 @@ func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
 		return err
 	}
 	changed := *status
-	what := r.Mapping().GVR.String()
+	what := r.APIResource().GVR.String()
 	if opts.LabelSelector == "" && opts.FieldSelector == "" {
 		changed.ErrStatus.Message = fmt.Sprintf("Unable to list %q: %v", what, status.ErrStatus.Message)
 	} else {

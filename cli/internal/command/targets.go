@@ -109,7 +109,7 @@ func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) func(yiel
 
 // In returns the handle in the namespace of obj.
 func In(r *dynamic.Resource, obj *unstructured.Object) *dynamic.Resource {
-	if !r.Mapping().Namespaced || obj.GetNamespace() == "" {
+	if !r.APIResource().Namespaced || obj.GetNamespace() == "" {
 		return r
 	}
 	return r.Namespace(obj.GetNamespace())
@@ -168,7 +168,7 @@ func (s *State) pairTargets(ctx context.Context, pairs []pair, opts *TargetOptio
 }
 
 func namedInOneNamespace(handle *dynamic.Resource, opts *TargetOptions) error {
-	if opts.Selection.AllNamespaces && handle.Mapping().Namespaced {
+	if opts.Selection.AllNamespaces && handle.APIResource().Namespaced {
 		return errors.New("a resource cannot be retrieved by name across all namespaces")
 	}
 	return nil

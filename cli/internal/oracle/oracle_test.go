@@ -155,7 +155,7 @@ func (o *oracle) effect(t *testing.T, c *oracleCase, namespace string) string {
 	for _, what := range c.effect {
 		kind, name, _ := strings.Cut(what, "/")
 		resource := client.Resource(t, o.client, kind)
-		if resource.Mapping().Namespaced {
+		if resource.APIResource().Namespaced {
 			resource = resource.Namespace(namespace)
 		}
 		for obj, err := range resource.Named(name).List(t.Context(), nil) {

@@ -119,7 +119,7 @@ func (f *finder) add(in *dynamic.Resource, obj *unstructured.Object) *Node {
 	if node := f.byUID[uid]; node != nil || uid == "" {
 		return node
 	}
-	node := &Node{Object: obj, Resource: in.Mapping(), in: in}
+	node := &Node{Object: obj, Resource: in.APIResource(), in: in}
 	f.byUID[uid] = node
 	for _, owner := range obj.GetOwnerReferences() {
 		f.owned[owner.UID] = append(f.owned[owner.UID], node)
@@ -140,15 +140,15 @@ func (f *finder) listAll(ctx context.Context) error {
 		return err
 	}
 	handles = slices.DeleteFunc(handles, func(r *dynamic.Resource) bool {
-		switch r.Mapping().GVR.GroupResource().String() {
+		switch r.APIResource().GVR.GroupResource().String() {
 		case "events", "events.events.k8s.io", "componentstatuses":
 			return true
 		}
-		return f.namespace != "" && !r.Mapping().Namespaced
+		return f.namespace != "" && !r.APIResource().Namespaced
 	})
 	parallel(handles, func(r *dynamic.Resource) {
 		if err := f.listResource(ctx, r); err != nil && ctx.Err() == nil && !apierrors.IsMethodNotSupported(err) && !apierrors.IsNotFound(err) {
-			f.fail(fmt.Errorf("list %s: %w", r.Mapping().GVR.GroupResource(), err))
+			f.fail(fmt.Errorf("list %s: %w", r.APIResource().GVR.GroupResource(), err))
 		}
 	})
 	return ctx.Err()
@@ -250,7 +250,7 @@ func (f *finder) owner(ctx context.Context, node *Node) *Node {
 		f.fail(fmt.Errorf("get owner %s/%s of %s/%s: %w", ref.Kind, ref.Name, node.Object.GetKind(), node.Object.GetName(), err))
 		return nil
 	}
-	if in.Mapping().Namespaced {
+	if in.APIResource().Namespaced {
 		in = in.Namespace(node.Object.GetNamespace())
 	}
 	obj, err := in.Metadata().Get(ctx, ref.Name, nil)

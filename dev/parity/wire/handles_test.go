@@ -11,7 +11,7 @@ import (
 
 // ofGVR returns a handle from the GVR alone, as client-go's dynamic client makes it.
 func ofGVR(r *dynamic.Resource) *dynamic.Resource {
-	return dynamic.New(r.Conn(), nil).ForGVR(r.Mapping().GVR)
+	return dynamic.New(r.Conn(), nil).ForGVR(r.APIResource().GVR)
 }
 
 // handleCases are calls of handles that are made without a lookup, for one object, or with defaults.

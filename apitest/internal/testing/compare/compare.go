@@ -110,7 +110,7 @@ func (s *Server) Handle(t testing.TB, obj *unstructured.Object) *dynamic.Resourc
 	t.Helper()
 	resource, err := s.ForObject(t.Context(), obj)
 	require.NoError(t, err)
-	if resource.Mapping().Namespaced && obj.GetNamespace() == "" {
+	if resource.APIResource().Namespaced && obj.GetNamespace() == "" {
 		return resource.Namespace(s.Namespace)
 	}
 	return resource
@@ -122,7 +122,7 @@ func (s *Server) Create(t testing.TB, yaml string) (*unstructured.Object, error)
 	obj := s.Object(t, yaml)
 	resource := s.Handle(t, obj)
 	created, err := resource.Create(t.Context(), obj, nil)
-	if err == nil && !resource.Mapping().Namespaced {
+	if err == nil && !resource.APIResource().Namespaced {
 		client.DeleteAtEnd(t, resource, created.GetName())
 	}
 	return created, err

@@ -139,7 +139,7 @@ func generatorEnvironment(s *command.State) *generate.Environment {
 			if err != nil {
 				return "", "", err
 			}
-			gvr := resource.Mapping().GVR
+			gvr := resource.APIResource().GVR
 			return gvr.Group, gvr.Resource, nil
 		},
 		Object: func(ctx context.Context, pair string) (*unstructured.Object, error) {

@@ -176,7 +176,7 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 		}
 		if err == nil {
 			found++
-			if !warnedOfScope && !t.resource.Mapping().Namespaced {
+			if !warnedOfScope && !t.resource.APIResource().Namespaced {
 				warnedOfScope = true
 				s.Errorf("Warning: deleting cluster-scoped resources, not scoped to the provided namespace")
 			}
@@ -231,7 +231,7 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target)
 }
 
 func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
-	kind := t.resource.Mapping().GVK
+	kind := t.resource.APIResource().GVK
 	name := kindName(kind.Kind, kind.Group)
 	if o.format == "name" {
 		return s.Printf("%s/%s\n", name, t.name)
@@ -293,7 +293,7 @@ func timeoutError(ctx context.Context, t *target, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.resource.Mapping().GVR.Resource, t.name, waitReason(err))
+	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.resource.APIResource().GVR.Resource, t.name, waitReason(err))
 }
 
 // waitReason returns the reason of a wait's timeout: ": it still exists".
@@ -318,7 +318,7 @@ func (o *deleteOptions) confirmAndDelete(ctx context.Context, s *command.State, 
 			}
 			return err
 		}
-		kind := t.resource.Mapping().GVK
+		kind := t.resource.APIResource().GVK
 		names = append(names, kindName(kind.Kind, kind.Group)+"/"+t.name)
 		confirmed[t.namespace+"/"+t.String()] = true
 	}

@@ -143,7 +143,7 @@ func (o *patchOptions) patchOne(ctx context.Context, t *target, body []byte) err
 	patchType := patchTypes()[strings.ToLower(o.patchType)]
 	patched, err := resource.Patch(ctx, t.name, patchType, body, &metav1.PatchOptions{})
 	if apierrors.IsUnsupportedMediaType(err) {
-		return fmt.Errorf("%s is not supported by %s: %s", patchType, t.resource.Mapping().GVK, command.ServerMessage(err))
+		return fmt.Errorf("%s is not supported by %s: %s", patchType, t.resource.APIResource().GVK, command.ServerMessage(err))
 	}
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func (o *rolloutStatusOptions) await(ctx context.Context, s *command.State, t *t
 			return errors.New("object has been deleted")
 		case dynamic.Synced:
 			if !lines.hasPrinted {
-				return apierrors.NewNotFound(t.resource.Mapping().GVR.GroupResource(), t.name)
+				return apierrors.NewNotFound(t.resource.APIResource().GVR.GroupResource(), t.name)
 			}
 		default:
 		}

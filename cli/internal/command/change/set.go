@@ -223,7 +223,7 @@ func (t *target) pair() string {
 	if t.resource == nil {
 		return print.Name(t.object)
 	}
-	return t.resource.Mapping().GVR.GroupResource().String() + "/" + t.name
+	return t.resource.APIResource().GVR.GroupResource().String() + "/" + t.name
 }
 
 // describe returns the target in the form of messages. obj is a version of the object.

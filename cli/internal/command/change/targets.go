@@ -129,7 +129,7 @@ func unreadTarget(t *command.Target, namespace string) *target {
 }
 
 func namedTarget(resource *dynamic.Resource, name, namespace string) *target {
-	if !resource.Mapping().Namespaced {
+	if !resource.APIResource().Namespaced {
 		namespace = ""
 	}
 	return &target{resource: resource, name: name, namespace: namespace}

@@ -174,7 +174,7 @@ func (o *waitOptions) awaitDeletion(ctx context.Context, t *target) (*unstructur
 // waitError converts the error of a wait to kubectl's text.
 func (o *waitOptions) waitError(ctx context.Context, t *target, condition waitCondition, err error) error {
 	if errors.Is(err, errCheckedOnce) {
-		return fmt.Errorf("condition not met for %s/%s", t.resource.Mapping().GVR.Resource, t.name)
+		return fmt.Errorf("condition not met for %s/%s", t.resource.APIResource().GVR.Resource, t.name)
 	}
 	if condition.failure != nil && *condition.failure != nil {
 		return *condition.failure

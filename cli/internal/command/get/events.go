@@ -101,7 +101,7 @@ func (c *eventsCommand) selector(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	gvk := handle.Mapping().GVK
+	gvk := handle.APIResource().GVK
 	return fields.Set{
 		"involvedObject.kind": gvk.Kind, "involvedObject.apiVersion": gvk.GroupVersion().String(), "involvedObject.name": name,
 	}.AsSelector().String(), nil

@@ -159,7 +159,7 @@ func (c *getCommand) unlessIgnored(err error) error {
 // noResources writes kubectl's message for an empty result.
 func (c *getCommand) noResources(ctx context.Context, targets []command.Target) error {
 	for _, target := range targets {
-		if c.selection.AllNamespaces || !target.Resource.Mapping().Namespaced {
+		if c.selection.AllNamespaces || !target.Resource.APIResource().Namespaced {
 			c.Errorf("No resources found")
 			return nil
 		}

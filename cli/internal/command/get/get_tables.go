@@ -33,7 +33,7 @@ func (c *getCommand) printTables(ctx context.Context, targets []command.Target) 
 	withKind := hasSeveralKinds(parts)
 	for len(parts) > 0 {
 		n := 1
-		for n < len(parts) && parts[n].target.Resource.Mapping() == parts[0].target.Resource.Mapping() {
+		for n < len(parts) && parts[n].target.Resource.APIResource() == parts[0].target.Resource.APIResource() {
 			n++
 		}
 		opts := c.tableOptions(parts[0].target.Resource, withKind)
@@ -136,12 +136,12 @@ func (c *getCommand) startParts(parts []tablePart, errs *[]error) (started []tab
 }
 
 func (c *getCommand) include(target command.Target) metav1.IncludeObjectPolicy {
-	return c.output.Include(c.selection.AllNamespaces && target.Resource.Mapping().Namespaced)
+	return c.output.Include(c.selection.AllNamespaces && target.Resource.APIResource().Namespaced)
 }
 
 func hasSeveralKinds(parts []tablePart) bool {
 	for _, part := range parts {
-		if part.target.Resource.Mapping().GVK != parts[0].target.Resource.Mapping().GVK {
+		if part.target.Resource.APIResource().GVK != parts[0].target.Resource.APIResource().GVK {
 			return true
 		}
 	}
@@ -150,10 +150,10 @@ func hasSeveralKinds(parts []tablePart) bool {
 
 // tableOptions returns the options for a table of the resource.
 func (c *getCommand) tableOptions(r *dynamic.Resource, withKind bool) *print.TableOptions {
-	mapping := r.Mapping()
+	resource := r.APIResource()
 	return &print.TableOptions{
-		Kind: mapping.GVK.GroupKind(), WithKind: withKind,
-		WithNamespace: c.selection.AllNamespaces && mapping.Namespaced,
+		Kind: resource.GVK.GroupKind(), WithKind: withKind,
+		WithNamespace: c.selection.AllNamespaces && resource.Namespaced,
 		WithEvents:    c.outputWatchEvents,
 	}
 }

@@ -76,7 +76,7 @@ func (c *getCommand) printOneTable(ctx context.Context, parts []tablePart) error
 		return err
 	}
 	for _, part := range parts {
-		kind := strings.ToLower(part.target.Resource.Mapping().GVK.GroupKind().String())
+		kind := strings.ToLower(part.target.Resource.APIResource().GVK.GroupKind().String())
 		for row, err := range c.sortedRows([]tablePart{part}, &errs) {
 			if err != nil {
 				return err

@@ -104,7 +104,7 @@ func (c *getCommand) watchPrinter(targets []command.Target) (func(watchEvent, *u
 		row := event.row
 		if isUnion {
 			columns.add(row.Columns)
-			row = columns.row(row, strings.ToLower(event.target.Resource.Mapping().GVK.GroupKind().String()))
+			row = columns.row(row, strings.ToLower(event.target.Resource.APIResource().GVK.GroupKind().String()))
 		}
 		if err := table.Event(string(event.eventType), row); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (c *getCommand) watchPrinter(targets []command.Target) (func(watchEvent, *u
 
 func hasSeveralMappings(targets []command.Target) bool {
 	for _, target := range targets {
-		if target.Resource.Mapping() != targets[0].Resource.Mapping() {
+		if target.Resource.APIResource() != targets[0].Resource.APIResource() {
 			return true
 		}
 	}
@@ -151,7 +151,7 @@ func (c *getCommand) watchList(ctx context.Context, target command.Target, emit 
 	}
 	version := ""
 	opts := c.listOptions()
-	handle := target.Resource.Named(target.Name).Paging(&dynamic.PagingOptions{
+	handle := target.Resource.Named(target.Name).WithPageOptions(&dynamic.PageOptions{
 		OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion },
 	})
 	if silent {

@@ -165,20 +165,20 @@ func (c *canI) resolve(ctx context.Context, asked *access, what string) error {
 		c.warnVerb(asked.verb)
 		return nil
 	}
-	asked.setResource(found.Mapping())
-	if !found.Mapping().Namespaced && !c.allNamespaces {
-		c.warnScope(found.Mapping())
+	asked.setResource(found.APIResource())
+	if !found.APIResource().Namespaced && !c.allNamespaces {
+		c.warnScope(found.APIResource())
 	}
 	c.warnVerb(asked.verb)
 	return nil
 }
 
-func (c *canI) warnScope(mapping *discovery.Resource) {
-	if group := mapping.GVR.Group; group != "" {
-		c.warn("resource '%s' is not namespace scoped in group '%s'", mapping.GVR.Resource, group)
+func (c *canI) warnScope(resource *discovery.Resource) {
+	if group := resource.GVR.Group; group != "" {
+		c.warn("resource '%s' is not namespace scoped in group '%s'", resource.GVR.Resource, group)
 		return
 	}
-	c.warn("resource '%s' is not namespace scoped", mapping.GVR.Resource)
+	c.warn("resource '%s' is not namespace scoped", resource.GVR.Resource)
 }
 
 // warnVerb warns of a verb unknown to the API.
@@ -197,10 +197,10 @@ func isPathVerb(verb string) bool {
 	return slices.Contains([]string{"get", "put", "post", "head", "options", "delete", "patch", "*"}, verb)
 }
 
-func (a *access) setResource(mapping *discovery.Resource) {
-	a.group = mapping.GVR.Group
-	a.version = mapping.GVR.Version
-	a.resource = mapping.GVR.Resource
+func (a *access) setResource(resource *discovery.Resource) {
+	a.group = resource.GVR.Group
+	a.version = resource.GVR.Version
+	a.resource = resource.GVR.Resource
 }
 
 // spec returns the spec of a SelfSubjectAccessReview.

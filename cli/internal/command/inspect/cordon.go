@@ -110,8 +110,8 @@ func (o *nodeOptions) nodeName(ctx context.Context, argument string) (string, er
 		return argument, nil
 	}
 	resource, err := o.Connection.Handle(ctx, kind)
-	if err == nil && resource.Mapping().GVR.GroupResource().String() != "nodes" {
-		err = fmt.Errorf("expected resource of type node, got %q", resource.Mapping().GVR.String())
+	if err == nil && resource.APIResource().GVR.GroupResource().String() != "nodes" {
+		err = fmt.Errorf("expected resource of type node, got %q", resource.APIResource().GVR.String())
 	}
 	return name, err
 }

@@ -112,7 +112,7 @@ func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *uns
 	}
 	r := &reader{ctx: ctx, client: client, namespace: obj.GetNamespace()}
 	related := &describe.Related{Now: time.Now(), ShowEvents: d.showEvents}
-	switch in.Mapping().GVR.GroupResource().String() {
+	switch in.APIResource().GVR.GroupResource().String() {
 	case "deployments.apps":
 		related.ReplicaSets = r.owned("replicasets.apps", obj)
 	case "services":

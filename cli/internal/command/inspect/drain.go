@@ -200,7 +200,7 @@ func (d *drainer) removePods(ctx context.Context, pods []*unstructured.Object) e
 
 // hasEvictions reports whether the server serves pods/eviction.
 func (d *drainer) hasEvictions() bool {
-	_, ok := d.pods.Mapping().Subresource("eviction")
+	_, ok := d.pods.APIResource().Subresource("eviction")
 	return ok
 }
 

@@ -76,20 +76,20 @@ func findPodOf(ctx context.Context, s *command.State, resource *dynamic.Resource
 		return f, nil
 	}
 	if f.selector, err = podSelector(f.object); err != nil {
-		return nil, fmt.Errorf("cannot %s %s/%s: %w", purpose, resource.Mapping().GVR.Resource, name, err)
+		return nil, fmt.Errorf("cannot %s %s/%s: %w", purpose, resource.APIResource().GVR.Resource, name, err)
 	}
 	if f.pods, err = s.Connection.Handle(ctx, "pods"); err != nil {
 		return nil, err
 	}
 	f.pods = f.pods.Namespace(f.object.GetNamespace())
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out waiting for a pod of %s/%s (--pod-running-timeout)", resource.Mapping().GVR.Resource, name))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out waiting for a pod of %s/%s (--pod-running-timeout)", resource.APIResource().GVR.Resource, name))
 	defer cancel()
 	f.pod, f.count, err = firstPod(ctx, f.pods, f.selector, compare)
 	return f, err
 }
 
 func isPods(resource *dynamic.Resource) bool {
-	return resource.Mapping().GVR.GroupResource().String() == "pods"
+	return resource.APIResource().GVR.GroupResource().String() == "pods"
 }
 
 // podSelector returns spec.selector of a service or workload: a map of labels, or a LabelSelector.

@@ -182,7 +182,7 @@ func handleOn(t *testing.T, resource, kind string) *dynamic.Resource {
 	gv := schema.GroupVersion{Version: "v1"}
 	conn, err := transport.New("http://localhost", nil, nil)
 	require.NoError(t, err)
-	return dynamic.New(conn, discovery.NewOffline(&discovery.Snapshot{})).ForMapping(&discovery.Resource{
+	return dynamic.New(conn, discovery.NewOffline(&discovery.Snapshot{})).ForAPIResource(&discovery.Resource{
 		GVR: gv.WithResource(resource), GVK: gv.WithKind(kind), Namespaced: true,
 	})
 }

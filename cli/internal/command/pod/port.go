@@ -70,7 +70,7 @@ func isNumber(text string) bool {
 }
 
 func (f *found) isService() bool {
-	return f.resource.Mapping().GVR.GroupResource().String() == "services"
+	return f.resource.APIResource().GVR.GroupResource().String() == "services"
 }
 
 // declaredPort is a port of a service or container.
