@@ -20,8 +20,10 @@ type Request struct {
 	Method, Path, Query                                    string
 	UserAgent, ContentType                                 string
 	Body                                                   []byte // as sent, Protobuf converted to JSON; read-only; nil in old requests, see Options.History
-	Code                                                   int    // of the response; 0 if the connection broke before it
-	Revision                                               int64  // the resourceVersion of the last write when the request arrived
+	// Warnings are the texts of the response's Warning headers and the texts for Options.OnNotValidated.
+	Warnings []string
+	Code     int   // of the response; 0 if the connection broke before it
+	Revision int64 // the resourceVersion of the last write when the request arrived
 }
 
 // maxBodies is the limit of the bytes of bodies in the history.
@@ -36,14 +38,14 @@ type requestLog struct {
 	bodies, withBody int
 }
 
-func (l *requestLog) add(r *serve.Record) {
+func (l *requestLog) add(r Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.last) >= 2*l.limit {
 		l.withBody = max(0, l.withBody-(len(l.last)-l.limit))
 		l.last = slices.Clone(l.last[len(l.last)-l.limit:])
 	}
-	l.last = append(l.last, requestOf(r))
+	l.last = append(l.last, r)
 	l.bodies += cap(r.Body)
 	for l.bodies > maxBodies || len(l.last)-l.withBody > l.limit {
 		oldest := &l.last[l.withBody]
@@ -56,7 +58,7 @@ func (l *requestLog) add(r *serve.Record) {
 func requestOf(r *serve.Record) Request {
 	request := Request{
 		Time: r.Time, Duration: r.Duration, User: r.User, Verb: r.Verb, Method: r.Method, Path: r.Path, Query: r.Query,
-		UserAgent: r.UserAgent, ContentType: r.ContentType, Body: r.Body, Code: r.Code, Revision: r.Revision,
+		UserAgent: r.UserAgent, ContentType: r.ContentType, Body: r.Body, Warnings: r.Warnings, Code: r.Code, Revision: r.Revision,
 	}
 	if r.IsResource {
 		request.Group = r.Group

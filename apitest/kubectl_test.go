@@ -30,7 +30,7 @@ const kubectlNamespace = "kubectl"
 func TestServer_KubectlEqualsRealServer(t *testing.T) {
 	program := cluster.Kubectl(t)
 	lines := readLines(t, "testdata/kubectl/lines.txt")
-	server := apitest.NewServer(t, &apitest.Options{HideWarnings: true})
+	server := apitest.NewServer(t, &apitest.Options{OnNotValidated: func(apitest.Request, string) {}})
 	double := newKubectl(t, program, server.Kubeconfig(t))
 	sandbox := newKubectl(t, program, cluster.Kubeconfig(t))
 	t.Cleanup(func() { removeNamespace(t) })

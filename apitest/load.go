@@ -139,6 +139,7 @@ func (s *Server) createOne(ctx context.Context, content map[string]any) error {
 	}
 	req := &write.Request{Resource: resource, Namespace: namespace, User: admin(), UserAgent: "apitest"}
 	result, err := s.writer.Create(ctx, req, write.Body{Object: runtime.DeepCopyJSON(content)})
+	s.warnOfCreate(resource, namespace, obj.GetName(), result.Warnings)
 	if err != nil {
 		return fmt.Errorf("%s: %w", target, err)
 	}

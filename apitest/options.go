@@ -23,8 +23,10 @@ type Options struct {
 	History int
 	// BookmarkInterval is the time between the bookmarks of a watch, by default a minute.
 	BookmarkInterval time.Duration
-	// HideWarnings omits the Warning headers about validation and defaulting that the server does not implement.
-	HideWarnings bool
+	// OnNotValidated is called with each text about validation, defaulting or printing that the server does not implement, instead
+	// of the Warning header. A function that calls t.Errorf fails the test, and an empty function hides the texts. The request is
+	// unfinished: it has no Code. It has no Method if the object is in Objects or given to Create.
+	OnNotValidated func(request Request, text string)
 	// Users can authenticate in addition to the admin of Client and Config. Requests without a credential are from system:anonymous.
 	Users []User
 	// RBAC authorizes users by the stored Roles, ClusterRoles and bindings. By default everything is allowed.

@@ -40,6 +40,7 @@ type Server struct {
 	conn     *transport.Conn // of Client
 	clock    *Clock
 	requests requestLog
+	warnings warningLog
 	faults   faultList
 
 	mu       sync.Mutex
@@ -51,10 +52,11 @@ type Server struct {
 	onClose  []func()
 }
 
-// NewServer starts a server and closes it at the end of the test. Invalid opts fail the test at once. nil opts mean defaults.
+// NewServer starts a server and closes it at the end of the test. It logs each different Warning of its responses once, by t.Log.
+// Invalid opts fail the test at once. nil opts mean defaults.
 func NewServer(t testing.TB, opts *Options) *Server {
 	t.Helper()
-	s, err := Start(opts)
+	s, err := start(opts, t)
 	if err != nil {
 		t.Fatalf("start the API server: %v", err)
 	}
@@ -63,8 +65,11 @@ func NewServer(t testing.TB, opts *Options) *Server {
 }
 
 // Start starts a server outside of a test. The caller must close it. nil opts mean defaults.
-func Start(opts *Options) (*Server, error) {
-	s := &Server{}
+func Start(opts *Options) (*Server, error) { return start(opts, nil) }
+
+// start starts a server. It logs warnings unless t is nil.
+func start(opts *Options, t testing.TB) (*Server, error) {
+	s := &Server{warnings: warningLog{t: t, logged: map[string]bool{}}}
 	if opts != nil {
 		s.options = *opts
 	}
@@ -89,8 +94,8 @@ func Start(opts *Options) (*Server, error) {
 	s.handler = serve.New(serve.Config{
 		Store: s.store, Registry: s.registry, Writer: s.writer, Access: s.access, Now: s.clock.Now,
 		Streams:          &podstream.Handler{Hooks: s.options.Streams, Get: s.coreObject, Now: s.clock.Now},
-		BookmarkInterval: s.options.BookmarkInterval, HideWarnings: s.options.HideWarnings,
-		Observe: s.requests.add, Fault: s.faults.next, Settle: s.crds.Settle,
+		BookmarkInterval: s.options.BookmarkInterval, OnNotValidated: s.onNotValidated(),
+		Observe: s.observe, Fault: s.faults.next, Settle: s.crds.Settle,
 	})
 	if err := s.load(); err != nil {
 		s.cancel()

@@ -15,7 +15,7 @@ import (
 
 // TestControllerRuntime_ClientSuitePasses runs controller-runtime's own suite of its client on a server.
 func TestControllerRuntime_ClientSuitePasses(t *testing.T) {
-	server := apitest.NewServer(t, &apitest.Options{HideWarnings: true})
+	server := apitest.NewServer(t, &apitest.Options{OnNotValidated: func(apitest.Request, string) {}})
 	suite := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "sigs.k8s.io/controller-runtime/pkg/client", "-ginkgo.no-color")
 	suite.Env = append(os.Environ(), "KUBECONFIG="+server.Kubeconfig(t), "USE_EXISTING_CLUSTER=true")
 	output, err := suite.CombinedOutput()

@@ -109,7 +109,10 @@ func start(s settings) (path string, stop func(), err error) {
 			return "", nil, err
 		}
 	}
-	opts := &apitest.Options{Objects: objects, RBAC: s.rbac, HideWarnings: s.quiet}
+	opts := &apitest.Options{Objects: objects, RBAC: s.rbac}
+	if s.quiet {
+		opts.OnNotValidated = func(apitest.Request, string) {}
+	}
 	if s.controller {
 		opts.Controllers = apitest.AllControllers
 	}

@@ -29,8 +29,8 @@ type Config struct {
 	Now     func() time.Time
 	// BookmarkInterval is the time between bookmarks of a watch with allowWatchBookmarks.
 	BookmarkInterval time.Duration
-	// HideWarnings omits warnings about validation that the server does not implement.
-	HideWarnings bool
+	// OnNotValidated replaces the warnings about what the server does not implement, if it is not nil.
+	OnNotValidated func(record *Record, text string)
 	// Observe is called after each request.
 	Observe func(*Record)
 	// Fault is called before each request is executed; nil means no faults.

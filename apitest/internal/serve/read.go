@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,8 +127,8 @@ func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind wa
 		include = metav1.IncludeMetadata
 	}
 	printed, warning, err := table.Of(c.resource, obj, table.Options{Version: m.asOf, Include: include, Now: c.Now(), NoColumns: isLaterEvent})
-	if warning != "" && !isLaterEvent && !c.HideWarnings {
-		warn(c.w, warning)
+	if warning != "" && !isLaterEvent {
+		c.warn(warning)
 	}
 	return printed, err
 }
@@ -174,5 +173,3 @@ func unwrapNumber(version string, err error) error {
 	}
 	return err
 }
-
-func isNotValidated(text string) bool { return strings.HasPrefix(text, "apitest: ") }

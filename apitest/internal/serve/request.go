@@ -146,6 +146,7 @@ type Record struct {
 	UserAgent   string
 	ContentType string
 	Body        []byte
+	Warnings    []string
 	Code        int   // of the response; 0 if there was none
 	Revision    int64 // of the store when the request arrived
 }

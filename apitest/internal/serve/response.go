@@ -114,11 +114,19 @@ func retryAfter(status metav1.Status) int {
 }
 
 // warn adds a Warning header in the format of RFC 2616. Clients show it to their users.
-func warn(w http.ResponseWriter, text string) {
+func (c *call) warn(text string) {
+	c.record.Warnings = append(c.record.Warnings, text)
+	if c.OnNotValidated != nil && IsNotValidated(text) {
+		c.OnNotValidated(c.record, text)
+		return
+	}
 	if header, err := net.NewWarningHeader(299, "-", text); err == nil {
-		w.Header().Add("Warning", header)
+		c.w.Header().Add("Warning", header)
 	}
 }
+
+// IsNotValidated reports whether a warning is about something that the server does not implement.
+func IsNotValidated(text string) bool { return strings.HasPrefix(text, "apitest: ") }
 
 // The Statuses of unroutable requests.
 

@@ -36,7 +36,7 @@ func (c *call) warnOfDeprecation() {
 			text += "; use " + c.resource.Group + "/" + better + " " + c.resource.Kind
 		}
 	}
-	warn(c.w, text)
+	c.warn(text)
 }
 
 // checkConversion rejects requests for a version converted by a webhook, with the error of an API server that cannot call it.

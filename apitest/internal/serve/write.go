@@ -118,9 +118,7 @@ func (c *call) writeRequest() *write.Request {
 
 func (c *call) warnings(texts []string) {
 	for _, text := range texts {
-		if !c.HideWarnings || !isNotValidated(text) {
-			warn(c.w, text)
-		}
+		c.warn(text)
 	}
 }
 

@@ -48,14 +48,14 @@ func Sandbox(t testing.TB) *Server {
 	return connect(t, cfg)
 }
 
-// Apitest starts an apitest server with HideWarnings.
+// Apitest starts an apitest server without warnings about what is not validated.
 func Apitest(t testing.TB, opts *apitest.Options) *Server {
 	t.Helper()
 	own := apitest.Options{}
 	if opts != nil {
 		own = *opts
 	}
-	own.HideWarnings = true
+	own.OnNotValidated = func(apitest.Request, string) {}
 	return connect(t, apitest.NewServer(t, &own).Config())
 }
 
