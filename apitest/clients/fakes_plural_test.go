@@ -1,4 +1,4 @@
-package peers
+package clients_test
 
 import (
 	"context"

@@ -1,10 +1,10 @@
-module github.com/anykind/anykind/apitest/peers
+module github.com/anykind/anykind/apitest/clients
 
 go 1.26.0
 
 require (
 	github.com/anykind/anykind v0.1.0
-	github.com/anykind/anykind/apitest v0.0.0
+	github.com/anykind/anykind/apitest v0.1.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -69,7 +69,3 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace github.com/anykind/anykind => ../../
-
-replace github.com/anykind/anykind/apitest => ../
