@@ -3,25 +3,30 @@ package dynamic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
-	"unique"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/reflector"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // Types of a [Change] without an object. The others are watch.Added, watch.Modified and watch.Deleted.
 const (
 	// Started begins the initial list: all objects until Synced. It is repeated after NotServed.
-	Started watch.EventType = "STARTED"
+	Started = reflector.Started
 	// Synced ends the initial list. It is repeated after NotServed.
-	Synced watch.EventType = "SYNCED"
+	Synced = reflector.Synced
 	// NotServed reports that the server no longer serves the resource: its CustomResourceDefinition is deleted or replaced, this
 	// version of it is not served any more, or an aggregated API is removed. The objects may exist, and be served in
 	// another version, so they are not deleted. If the definition is known to be deleted or replaced, their deletions follow.
 	// Once the resource is served again, Started, the differences and Synced follow.
-	NotServed watch.EventType = "NOTSERVED"
+	NotServed = reflector.NotServed
 )
 
 // Change is a change emitted by [Handle.Follow].
@@ -95,19 +100,80 @@ type Interruption struct {
 // resourceVersion of each object, unless the caller has KnownObjects.
 func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
-		f := newReflector(&h.endpoint, h.codec.form(), opts)
-		f.yield = func(eventType watch.EventType, obj item, finalStateUnknown bool) bool {
-			change := Change[T]{Type: eventType, FinalStateUnknown: finalStateUnknown}
-			var err error
-			if obj != (item{}) {
-				change.Object, err = h.codec.decode(&h.endpoint, obj)
+		err := h.follow(ctx, h.codec.form(), valueOf(opts), func(event reflector.Event[item]) error {
+			change := Change[T]{Type: event.Type, FinalStateUnknown: event.FinalStateUnknown}
+			if event.FinalStateUnknown {
+				event.Object = h.identity(event.Key, event.Version)
 			}
-			return yield(change, err) && err == nil
-		}
-		if err := f.run(ctx); !errors.Is(err, errStopped) {
+			var err error
+			if event.Object != (item{}) {
+				change.Object, err = h.codec.decode(&h.endpoint, event.Object)
+			}
+			if !yield(change, err) || err != nil {
+				return errStopped
+			}
+			return nil
+		})
+		if !errors.Is(err, errStopped) {
 			yield(Change[T]{}, err)
 		}
 	}
+}
+
+// follower is the state of a Follow besides its reflector.
+type follower struct {
+	source     objectSource
+	definition definition
+}
+
+// follow runs a reflector whose events have no Object for an inferred deletion.
+func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, emit func(reflector.Event[item]) error) error {
+	if err := e.rejectTables("watch", ""); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	f := &follower{
+		objectSource{endpoint: e, form: form, labelSelector: opts.LabelSelector, fieldSelector: opts.FieldSelector}, newDefinition(ctx, e),
+	}
+	defer f.definition.lookups.Wait()
+	defer cancel()
+	if opts.Intern {
+		f.source.interner = jsonread.NewInterner()
+	}
+	options := reflector.Options[item]{Source: &f.source, Emit: emit, Known: opts.KnownObjects, Evidence: &f.definition}
+	if report := opts.OnProgress; report != nil {
+		options.OnProgress = func(resourceVersion string) error { report(resourceVersion); return nil }
+	}
+	if report := opts.OnInterruption; report != nil {
+		options.OnInterruption = func(i reflector.Interruption) {
+			if i.NotServed {
+				i.Err = f.definition.notServedError(i.Err)
+			}
+			report(Interruption(i))
+		}
+	}
+	err := reflector.Run(ctx, options)
+	switch {
+	case errors.Is(err, errStopped):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("follow %s: %w", e, err)
+	case apierrors.IsNotFound(err):
+		return f.definition.notServedError(err)
+	default:
+		return err
+	}
+}
+
+// identity returns a partial object for the last known version of a deleted object.
+func (e *endpoint) identity(key reflector.Key, version reflector.Version) item {
+	obj := &unstructured.Object{}
+	e.setKind(obj)
+	obj.SetNamespace(key.Namespace.Value())
+	obj.SetName(key.Name)
+	obj.SetUID(version.UID)
+	obj.SetResourceVersion(version.ResourceVersion)
+	return item{object: obj}
 }
 
 // KnownObjects is the caller's store of objects for [Handle.Follow]; see FollowOptions. Follow calls its methods from its own
@@ -118,87 +184,4 @@ type KnownObjects interface {
 	Version(namespace, name string) (uid types.UID, resourceVersion string, found bool)
 	// Keys returns the namespaces and names of all stored objects, in any order.
 	Keys() iter.Seq2[string, string]
-}
-
-// objectKey identifies an object. The namespace is interned, because many objects share it.
-type objectKey struct {
-	namespace unique.Handle[string]
-	name      string
-}
-
-// objectVersion identifies a version of an object.
-type objectVersion struct {
-	uid             types.UID
-	resourceVersion string
-}
-
-// objectVersions maps emitted objects to their versions. Its strings are shared with the objects.
-type objectVersions map[objectKey]objectVersion
-
-func (v objectVersions) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
-	version, found := v[objectKey{unique.Make(namespace), name}]
-	return version.uid, version.resourceVersion, found
-}
-
-func (v objectVersions) Keys() iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for key := range v {
-			if !yield(key.namespace.Value(), key.name) {
-				return
-			}
-		}
-	}
-}
-
-// knownVersion returns the last emitted version of an object.
-func (f *reflector) knownVersion(key objectKey) (version objectVersion, found bool) {
-	if f.emitted != nil {
-		version, found = f.emitted[key]
-		return version, found
-	}
-	version.uid, version.resourceVersion, found = f.known.Version(key.namespace.Value(), key.name)
-	return version, found
-}
-
-// setKnown records an object's version, unless the caller keeps the objects.
-func (f *reflector) setKnown(key objectKey, version objectVersion) {
-	if f.emitted != nil {
-		f.emitted[key] = version
-	}
-}
-
-func (f *reflector) removeKnown(key objectKey) {
-	delete(f.emitted, key)
-	delete(f.missing, key)
-}
-
-func (f *reflector) hasKnown() bool {
-	for range f.known.Keys() {
-		return true
-	}
-	return false
-}
-
-// beginRelist marks all known objects as missing. Received objects are removed from missing.
-func (f *reflector) beginRelist() {
-	f.missing = map[objectKey]struct{}{}
-	for namespace, name := range f.known.Keys() {
-		f.missing[objectKey{unique.Make(namespace), name}] = struct{}{}
-	}
-}
-
-// deleteMissing emits a deletion for each object not received in the current relist.
-func (f *reflector) deleteMissing() error {
-	for key := range f.missing {
-		version, found := f.knownVersion(key)
-		f.removeKnown(key)
-		if !found {
-			continue
-		}
-		if err := f.emitInferredDelete(key, version); err != nil {
-			return err
-		}
-	}
-	f.missing = nil
-	return nil
 }

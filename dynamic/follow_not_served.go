@@ -14,113 +14,22 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-const (
-	// notServedGrace is the duration of 404 responses before the resource counts as not served. A starting or lagging server
-	// responds with 404 for a moment. Its discovery is no better evidence: both depend on the same informers.
-	notServedGrace = 5 * time.Second
-	// maxNotServedDelay bounds the delay between requests while the resource is not served.
-	maxNotServedDelay = 2 * time.Second
-	// minDefinitionInterval is the minimum time between two reads of a CustomResourceDefinition.
-	minDefinitionInterval = 10 * time.Second
-	// definitionTimeout bounds each read of a CustomResourceDefinition.
-	definitionTimeout = 10 * time.Second
-)
-
-// handleNotServed emits NotServed once. If the definition is known to be deleted or replaced, it then emits the deletion of all
-// objects.
-func (f *reflector) handleNotServed() error {
-	if f.state != stateNotServed { // 404 may return after another error
-		f.version = ""
-		f.state = stateNotServed
-		if err := f.emit(NotServed, item{}, false); err != nil {
-			return err
-		}
-	}
-	if !f.hasKnown() || time.Since(f.unserved.definitionRead) < minDefinitionInterval {
-		return nil
-	}
-	f.unserved.definitionRead = time.Now()
-	if f.unserved.keepReason = f.definition.reasonToKeep(); f.unserved.keepReason != "" {
-		return nil
-	}
-	f.beginRelist()
-	return f.deleteMissing()
-}
-
-func (f *reflector) notServedError(err error) error {
-	if f.unserved.keepReason != "" {
-		return fmt.Errorf("follow %s: not served, its objects are kept: %w (%s)", f.endpoint, err, f.unserved.keepReason)
-	}
-	return fmt.Errorf("follow %s: not served: %w", f.endpoint, err)
-}
-
-// unservedPeriod is a period of only 404 responses. The zero value means no period.
-type unservedPeriod struct {
-	since          time.Time
-	definitionRead time.Time
-	keepReason     string        // why objects are not deleted
-	served         chan struct{} // receives when discovery serves the resource again; nil outside of a period
-	stopWatching   func()
-}
-
-func (u *unservedPeriod) begin(ctx context.Context, e *endpoint) {
-	if !u.since.IsZero() {
-		return
-	}
-	u.since = time.Now()
-	ctx, cancel := context.WithCancel(ctx)
-	changes := e.discovery.Changes(ctx)
-	served := make(chan struct{}, 1)
-	var done sync.WaitGroup
-	done.Go(func() {
-		for change := range changes {
-			if change.New != nil && change.New.GVR == e.apiResource.GVR {
-				select {
-				case served <- struct{}{}:
-				default:
-				}
-			}
-		}
-	})
-	u.served = served
-	u.stopWatching = func() { cancel(); done.Wait() }
-}
-
-func (u *unservedPeriod) end() {
-	if u.since.IsZero() { // the common case
-		return
-	}
-	u.stopWatching()
-	*u = unservedPeriod{}
-}
-
-// exceedsGrace reports whether the period has lasted notServedGrace.
-func (u *unservedPeriod) exceedsGrace() bool {
-	return !u.since.IsZero() && time.Since(u.since) >= notServedGrace
-}
-
-// wait waits for d, or until discovery serves the resource again. isServed reports the latter.
-func (u *unservedPeriod) wait(ctx context.Context, d time.Duration) (isServed bool, err error) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-u.served:
-		isServed = true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return isServed, retry.ContextError(ctx)
-}
+// definitionTimeout bounds each read of a CustomResourceDefinition.
+const definitionTimeout = 10 * time.Second
 
 // definition is the CustomResourceDefinition of a resource, if there is one. An aggregated API has none, and its objects may
 // exist while it is not served. A missing definition is therefore evidence only if it existed before. A definition with a
 // different UID is evidence only if the old UID was read right after the last complete list. A replacement between the list and
 // the read goes unnoticed: the objects are kept until the resource is served again.
+//
+// It implements reflector.Evidence.
 type definition struct {
+	endpoint     *endpoint
 	ctx          context.Context                              // Follow's ctx
 	read         func(ctx context.Context) (types.UID, error) // nil if the resource cannot be a custom resource
 	lookups      sync.WaitGroup
 	cancelLookup context.CancelFunc // cancels the last lookup
+	keepReason   string             // why the objects are kept while the resource is not served
 
 	mu      sync.Mutex // guards the fields below
 	existed bool
@@ -128,18 +37,22 @@ type definition struct {
 }
 
 // newDefinition returns the definition of a resource. Its requests end with ctx.
-func newDefinition(ctx context.Context, e *endpoint) *definition {
-	d := &definition{ctx: ctx, cancelLookup: func() {}}
+func newDefinition(ctx context.Context, e *endpoint) definition {
+	return definition{endpoint: e, ctx: ctx, cancelLookup: func() {}, read: definitionReader(e)}
+}
+
+// definitionReader returns a function that reads the UID of the definition of a resource, nil if it cannot have one.
+func definitionReader(e *endpoint) func(ctx context.Context) (types.UID, error) {
 	gvr := e.apiResource.GVR
 	if !strings.Contains(gvr.Group, ".") { // custom resources have a group with a dot
-		return d
+		return nil
 	}
 	group := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
 	of := endpoint{conn: e.conn, apiResource: &discovery.Resource{
 		GVR: group.WithResource("customresourcedefinitions"), GVK: group.WithKind("CustomResourceDefinition"), Verbs: []string{"get"},
 	}}
 	definitions := of.objects().Metadata()
-	d.read = func(ctx context.Context) (types.UID, error) {
+	return func(ctx context.Context) (types.UID, error) {
 		ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 		defer cancel()
 		found, err := definitions.Get(ctx, gvr.Resource+"."+gvr.Group, nil)
@@ -148,11 +61,10 @@ func newDefinition(ctx context.Context, e *endpoint) *definition {
 		}
 		return found.GetUID(), nil
 	}
-	return d
 }
 
-// startLookup reads the definition in the background, after a complete list. It retries until success or a terminal rejection.
-func (d *definition) startLookup() {
+// Listed reads the definition in the background, after a complete list. It retries until success or a terminal rejection.
+func (d *definition) Listed() {
 	if d.read == nil {
 		return
 	}
@@ -191,6 +103,39 @@ func (d *definition) hasExisted() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.existed
+}
+
+// Served watches discovery.
+func (d *definition) Served(ctx context.Context) (served <-chan struct{}, stop func()) {
+	d.keepReason = ""
+	ctx, cancel := context.WithCancel(ctx)
+	changes := d.endpoint.discovery.Changes(ctx)
+	signal := make(chan struct{}, 1)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for change := range changes {
+			if change.New != nil && change.New.GVR == d.endpoint.apiResource.GVR {
+				select {
+				case signal <- struct{}{}:
+				default:
+				}
+			}
+		}
+	})
+	return signal, func() { cancel(); done.Wait() }
+}
+
+// AreObjectsGone reports whether the definition existed and has been deleted or replaced.
+func (d *definition) AreObjectsGone() bool {
+	d.keepReason = d.reasonToKeep()
+	return d.keepReason == ""
+}
+
+func (d *definition) notServedError(err error) error {
+	if d.keepReason != "" {
+		return fmt.Errorf("follow %s: not served, its objects are kept: %w (%s)", d.endpoint, err, d.keepReason)
+	}
+	return fmt.Errorf("follow %s: not served: %w", d.endpoint, err)
 }
 
 // reasonToKeep returns why the objects of an unserved resource must be kept. It returns "" if the definition existed and has

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,10 +75,29 @@ func wait(ctx context.Context, r *Resource, name string, conditions []WaitCondit
 			n = 1
 		}
 		w.lastErr = err
-		if retry.Sleep(ctx, retry.Jitter(ctx, watchDelay(n, err, true))) != nil {
+		if retry.Sleep(ctx, retry.Jitter(ctx, watchDelay(n, err))) != nil {
 			return nil, w.contextError(ctx)
 		}
 	}
+}
+
+const (
+	// firstDenialGrace is the time for retries of 401 and 403 before the first watch, notServedGrace the time for retries of 404.
+	firstDenialGrace = 2 * time.Second
+	notServedGrace   = 5 * time.Second
+	// maxGraceDelay bounds the delay between requests within both.
+	maxGraceDelay = 500 * time.Millisecond
+)
+
+var watchBackoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+
+// watchDelay returns the delay after the n-th consecutive failure, err.
+func watchDelay(n int, err error) time.Duration {
+	delay := watchBackoff.Delay(n)
+	if retry.IsDenied(err) || apierrors.IsNotFound(err) {
+		return min(delay, maxGraceDelay)
+	}
+	return delay
 }
 
 type waiter struct {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/reflector"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -124,7 +125,7 @@ func (s *watchStream) fail(err error) error {
 }
 
 // endError returns the error for a stream that ended with err. io.EOF is returned unchanged. Errors other than broken
-// connections become an invalidEventError.
+// connections become a reflector.InvalidEventError.
 func (s *watchStream) endError(err error) error {
 	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 		return err
@@ -136,7 +137,7 @@ func (s *watchStream) endError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || s.body.err != nil && errors.Is(err, s.body.err) {
 		return ended
 	}
-	return &invalidEventError{ended}
+	return &reflector.InvalidEventError{Err: ended}
 }
 
 func (s *watchStream) close() {
@@ -149,12 +150,6 @@ func (e *endpoint) watchRequest(opts *metav1.ListOptions) (*transport.Request, e
 	watchOpts.Watch = true
 	return e.collectionRequest("watch", &watchOpts)
 }
-
-// invalidEventError reports invalid content on a working connection: undecodable bytes, or the Status of a server
-// with an undecodable stored object.
-type invalidEventError struct{ error }
-
-func (e *invalidEventError) Unwrap() error { return e.error }
 
 // errorRecorder is a response body. It records the error of its last read.
 type errorRecorder struct {

@@ -1,0 +1,68 @@
+package dynamic
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/reflector"
+)
+
+// objectSource is the source of a reflector: the objects of an endpoint.
+type objectSource struct {
+	endpoint                     *endpoint
+	form                         form
+	labelSelector, fieldSelector string
+	interner                     *jsonread.Interner // for all streams: a change reuses the previous version; nil for none
+}
+
+// List implements reflector.Source.
+func (s *objectSource) List(ctx context.Context, handle func(reflector.Event[item]) error) (resourceVersion string, err error) {
+	e := *s.endpoint
+	e.pageOptions = PageOptions{OnPage: func(meta metav1.ListMeta) { resourceVersion = meta.ResourceVersion }}
+	opts := &metav1.ListOptions{LabelSelector: s.labelSelector, FieldSelector: s.fieldSelector}
+	err = e.list(ctx, s.form, s.interner, opts, func(obj item) error { return handle(newEvent(watch.Added, obj)) })
+	return resourceVersion, err
+}
+
+// Watch implements reflector.Source.
+func (s *objectSource) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[item], error) {
+	opts.LabelSelector = s.labelSelector
+	opts.FieldSelector = s.fieldSelector
+	stream, err := s.endpoint.openWatch(ctx, s.form, s.interner, &opts)
+	if err != nil {
+		return nil, err
+	}
+	return reflectorStream{stream}, nil
+}
+
+// IdleError implements reflector.Source.
+func (s *objectSource) IdleError(cause error) error {
+	return fmt.Errorf("follow %s: GET %s: %w", s.endpoint, s.endpoint.conn.Server(), cause)
+}
+
+// reflectorStream implements reflector.Stream.
+type reflectorStream struct{ *watchStream }
+
+func (s reflectorStream) Next() (reflector.Event[item], error) {
+	received, err := s.next()
+	if err != nil {
+		return reflector.Event[item]{}, err
+	}
+	return newEvent(received.eventType, received.item), nil
+}
+
+func (s reflectorStream) Close() { s.close() }
+
+func newEvent(eventType watch.EventType, obj item) reflector.Event[item] {
+	meta := obj.meta()
+	return reflector.Event[item]{
+		Key:     reflector.NewKey(meta.GetNamespace(), meta.GetName()),
+		Version: reflector.Version{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion()},
+		Type:    eventType, Object: obj,
+		InitialEventsDone: eventType == watch.Bookmark && meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true",
+	}
+}

@@ -1,0 +1,330 @@
+// Package reflector implements list and watch for Follow, Wait, discovery and logs: a [Run] keeps its consumer up to date with the
+// objects of a [Source]. It owns the states, the recovery from errors (recover.go), idle timeouts (idle.go), the comparison with
+// known objects (known.go) and periods of 404 (not_served.go). The objects themselves are opaque.
+//
+// A resourceVersion is adopted only after all changes up to it have been emitted. A reflector thus resumes without a gap. It
+// drops repeated events by the object's version. During an initial list or relist there is no resourceVersion, and an error
+// restarts the list. Only a complete list infers deletions.
+package reflector
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/retry"
+)
+
+// Types of events without an object.
+const (
+	Started   watch.EventType = "STARTED"   // the initial list begins
+	Synced    watch.EventType = "SYNCED"    // the initial list is complete
+	NotServed watch.EventType = "NOTSERVED" // Started and Synced follow when the resource is served again
+)
+
+// Event is an event of a watch, an item of a list as an ADDED event, or an emitted change.
+type Event[T any] struct {
+	Key
+	Version
+	Type              watch.EventType
+	InitialEventsDone bool // a bookmark after the last object of a watch that begins with all objects
+	// FinalStateUnknown is set with an inferred deletion. Object is then the zero value.
+	FinalStateUnknown bool
+	Object            T
+}
+
+// Source sends the requests of a reflector and decodes their responses.
+type Source[T any] interface {
+	// List calls handle with an ADDED event for every object and returns the list's resourceVersion. It returns errors of handle.
+	List(ctx context.Context, handle func(Event[T]) error) (resourceVersion string, err error)
+	// Watch opens a watch. opts has all parameters but selectors.
+	Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error)
+	// IdleError returns the error of an idle timeout.
+	IdleError(cause error) error
+}
+
+// Stream is an accepted watch.
+type Stream[T any] interface {
+	// Next returns io.EOF itself when the server has closed the stream. An error may be an [InvalidEventError].
+	Next() (Event[T], error)
+	Close()
+}
+
+// Options configure [Run]. Source and Emit are required.
+type Options[T any] struct {
+	Source Source[T]
+	// Emit is called with every change, and with Started, Synced and NotServed. Run returns its error.
+	Emit func(Event[T]) error
+	// OnProgress is called with the resourceVersion up to which all changes have been emitted: after a list, after each later
+	// event, and when the server has accepted to resume a stream. Run returns its error.
+	OnProgress func(resourceVersion string) error
+	// OnInterruption is called for every interruption, before the delay.
+	OnInterruption func(Interruption)
+	// Known has the objects kept by the caller. With nil, Run keeps the names and versions of emitted objects.
+	Known KnownObjects
+	// Evidence is consulted while the resource is not served. With nil its objects are kept.
+	Evidence Evidence
+	// IsTerminal reports whether an error ends Run once it has outlasted its grace period. nil means retry.IsRejected before the
+	// first Synced. Later no response is terminal, because permissions, credentials and resources may return.
+	IsTerminal func(error) bool
+	// ListFirst lists before the first watch, instead of a watch that begins with all objects.
+	ListFirst bool
+	// FirstDenialGrace is the time for retries of 401 and 403 before the server has accepted a request, two seconds by default.
+	// Afterwards the default of package retry applies.
+	FirstDenialGrace time.Duration
+	// MaxDelay bounds the delay between requests. The default is five seconds, and less for 404.
+	MaxDelay time.Duration
+}
+
+// Run lists and watches until a terminal error occurs, ctx ends, or a callback returns an error.
+func Run[T any](ctx context.Context, opts Options[T]) error {
+	r := newReflector(opts)
+	defer r.unserved.end()
+	for {
+		start := time.Now()
+		err := r.listAndWatch(ctx)
+		if r.stopped != nil {
+			return r.stopped
+		}
+		if err := r.recover(ctx, err, time.Since(start)); err != nil {
+			return err
+		}
+	}
+}
+
+// reflector is the state of a Run.
+type reflector[T any] struct {
+	Options[T]
+
+	state   state
+	version string           // resourceVersion to resume from; "" requires a relist
+	emitted versions         // same as Known; nil if the caller keeps the objects
+	missing map[Key]struct{} // known objects not received in the current list; nil outside of a list
+	stopped error            // from a callback
+
+	interruptions  int
+	failures       int // consecutive short streams
+	lastErr        error
+	denials        retry.Denials
+	decodeFailures decodeFailures
+	watchList      watchListSupport
+	unserved       unservedPeriod
+}
+
+type state int
+
+const (
+	connecting  state = iota // before the server has accepted a request
+	initialList              // Started
+	synced                   // Synced
+	notServed                // NotServed
+	returned                 // Started again after NotServed
+)
+
+func newReflector[T any](opts Options[T]) *reflector[T] {
+	r := &reflector[T]{Options: opts, denials: retry.Denials{Grace: cmp.Or(opts.FirstDenialGrace, firstDenialGrace)}}
+	if r.Known == nil {
+		r.emitted = versions{}
+		r.Known = r.emitted
+	}
+	return r
+}
+
+func (r *reflector[T]) hasSynced() bool { return r.state >= synced }
+
+func (r *reflector[T]) usesWatchList() bool { return !r.ListFirst && r.watchList.isUsable() }
+
+// listAndWatch watches until an error occurs or the server closes the stream; the latter returns nil. Without a resourceVersion
+// the watch begins with all objects or follows a list.
+func (r *reflector[T]) listAndWatch(ctx context.Context) error {
+	isRelist := r.version == ""
+	isWatchList := isRelist && r.usesWatchList()
+	if isRelist {
+		r.beginRelist()
+	}
+	if isRelist && !isWatchList {
+		if err := r.list(ctx); err != nil {
+			return err
+		}
+	}
+	// The server closes the stream after a random time, so that many watches do not reconnect at once. A longer stream is dead.
+	seconds := 300 + int64(retry.Random(ctx, 299*time.Second)/time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+time.Minute)
+	defer cancel()
+	ctx, idle := withIdleTimeout(ctx)
+	defer idle.cancel()
+	opts := metav1.ListOptions{ResourceVersion: r.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
+	if !isWatchList {
+		idle.Stop() // nothing is sent while nothing changes
+		return r.watch(ctx, opts, idle, false)
+	}
+	opts.SendInitialEvents = new(true)
+	opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	err := r.watch(ctx, opts, idle, true)
+	r.watchList.record(r.version != "", err)
+	return err
+}
+
+func (r *reflector[T]) list(ctx context.Context) error {
+	ctx, idle := withIdleTimeout(ctx)
+	defer idle.cancel()
+	version, err := r.Source.List(ctx, func(event Event[T]) error {
+		idle.Stop()
+		if err := r.handleEvent(event); err != nil {
+			return err
+		}
+		idle.Reset(maxIdleTime)
+		return nil
+	})
+	idle.Stop()
+	if err != nil {
+		return r.explain(idle, err)
+	}
+	if err := r.start(); err != nil {
+		return err
+	}
+	return r.complete(version)
+}
+
+// watch handles the events of a watch. With initial events the idle timeout applies until their end.
+func (r *reflector[T]) watch(ctx context.Context, opts metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
+	stream, err := r.Source.Watch(ctx, opts)
+	if err != nil {
+		return r.explain(idle, err)
+	}
+	defer stream.Close()
+	if r.version != "" { // the stream is resumed, so the version is current
+		if err := r.progress(); err != nil {
+			return err
+		}
+	}
+	if hasInitialEvents {
+		idle.awaitInitialEvent(watch.Added)
+	}
+	for {
+		event, err := stream.Next()
+		if err == io.EOF { //nolint:errorlint // the end
+			return nil
+		}
+		if err != nil {
+			return r.explain(idle, err)
+		}
+		if r.version == "" && event.Type == watch.Bookmark && !event.InitialEventsDone {
+			continue // a bookmark within the initial events changes neither version nor idle timeout
+		}
+		idle.Stop()
+		if err := r.handleEvent(event); err != nil {
+			return err
+		}
+		if hasInitialEvents && r.version == "" {
+			idle.awaitInitialEvent(event.Type)
+		}
+	}
+}
+
+// handleEvent emits the change of an event. After the initial events it adopts the event's resourceVersion.
+func (r *reflector[T]) handleEvent(event Event[T]) error {
+	err := r.start()
+	switch {
+	case err != nil:
+	case event.Type == watch.Bookmark && r.version == "":
+		return r.complete(event.ResourceVersion)
+	case event.Type == watch.Bookmark:
+	case event.Type == watch.Deleted:
+		err = r.handleDeleted(event)
+	default:
+		err = r.handleExisting(event)
+	}
+	if err != nil || r.missing != nil {
+		return err
+	}
+	if r.version != "" && event.ResourceVersion != "" { // some servers send events without a resourceVersion
+		r.version = event.ResourceVersion
+	}
+	return r.progress()
+}
+
+// start emits Started unless it has been emitted. Its call means that the server serves the resource.
+func (r *reflector[T]) start() error {
+	r.unserved.end()
+	switch r.state {
+	case connecting:
+		r.state = initialList
+		r.denials.Grace = 0
+	case notServed:
+		r.state = returned
+	default:
+		return nil
+	}
+	return r.emit(Event[T]{Type: Started})
+}
+
+// handleExisting emits an existing object, unless this version has been emitted.
+func (r *reflector[T]) handleExisting(event Event[T]) error {
+	previous, isKnown := r.knownVersion(event.Key)
+	delete(r.missing, event.Key)
+	if isKnown && previous == event.Version && event.ResourceVersion != "" { // it may have changed
+		return nil // keeps the strings of the emitted object
+	}
+	r.setKnown(event.Key, event.Version)
+	event.Type = watch.Added
+	switch {
+	case !isKnown:
+	case previous.UID != event.UID && previous.UID != "": // KnownObjects may omit the UID
+		if err := r.emitInferredDelete(event.Key, previous); err != nil {
+			return err
+		}
+	default:
+		event.Type = watch.Modified
+	}
+	return r.emit(event)
+}
+
+// handleDeleted emits a deletion, unless the object was never emitted.
+func (r *reflector[T]) handleDeleted(event Event[T]) error {
+	if _, isKnown := r.knownVersion(event.Key); !isKnown {
+		return nil
+	}
+	r.removeKnown(event.Key)
+	return r.emit(event)
+}
+
+// complete ends the initial list or a relist at a resourceVersion. Known objects missing from it are deleted.
+func (r *reflector[T]) complete(version string) error {
+	if err := r.deleteMissing(); err != nil {
+		return err
+	}
+	r.version = version
+	if err := r.progress(); err != nil {
+		return err
+	}
+	if r.Evidence != nil {
+		r.Evidence.Listed()
+	}
+	if r.state == synced {
+		return nil
+	}
+	r.state = synced
+	return r.emit(Event[T]{Type: Synced})
+}
+
+func (r *reflector[T]) progress() error {
+	if r.OnProgress == nil {
+		return nil
+	}
+	r.stopped = r.OnProgress(r.version)
+	return r.stopped
+}
+
+func (r *reflector[T]) emitInferredDelete(key Key, version Version) error {
+	return r.emit(Event[T]{Type: watch.Deleted, Key: key, Version: version, FinalStateUnknown: true})
+}
+
+func (r *reflector[T]) emit(event Event[T]) error {
+	r.stopped = r.Emit(event)
+	return r.stopped
+}
