@@ -11,6 +11,9 @@ import (
 // refreshTimeout bounds each request of Run: a connection may be dead without an error.
 const refreshTimeout = 30 * time.Second
 
+// denialGrace is the time in which a starting server may deny a list or watch.
+const denialGrace = 5 * time.Second
+
 var runBackoff = retry.Backoff{Min: 200 * time.Millisecond, Max: 10 * time.Second}
 
 // Run keeps the snapshot current until ctx ends. It watches CustomResourceDefinitions and APIServices and requests the changed
