@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/transport"
 )
@@ -43,8 +44,12 @@ func TestGetJSON_LimitsMemory(t *testing.T) {
 	}
 	body = `{"spec":{"containers":` + many(`{}`) + `}}`
 	require.ErrorContains(t, getJSON(t.Context(), conn, "/pods/a", &pod{}), "needs more than 8 MiB of memory")
-	event := `{"type":"ADDED","object":` + body + `}`
-	require.ErrorContains(t, readEvents(strings.NewReader(event), object, func(string, *pod) {}), "needs more than 8 MiB of memory")
+	body = `{"type":"ADDED","object":` + body + `}`
+	stream, err := (&logPods{conn: conn, path: "/pods"}).watch(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64)})
+	require.NoError(t, err)
+	defer stream.Close()
+	_, err = stream.Next()
+	require.ErrorContains(t, err, "watch pods: the response needs more than 8 MiB of memory")
 
 	body = `{"spec":{"selector":{"a":"` + strings.Repeat("b", maxSelector) + `"}}}`
 	_, _, err = readOwner(t.Context(), conn, &objectRef{path: "/services/a"})

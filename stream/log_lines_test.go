@@ -143,6 +143,7 @@ func TestLogLines_FollowEnds(t *testing.T) {
 func TestLogLines_WatchesAgain(t *testing.T) {
 	n := &logNode{}
 	n.add("web-0", "app")
+	const expired = `{"type":"ERROR","object":{"status":"Failure","reason":"Expired","code":410}}`
 	watches := 0
 	n.reject = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.FormValue("watch") == "" {
@@ -153,13 +154,14 @@ func TestLogLines_WatchesAgain(t *testing.T) {
 		case 1:
 			reject(w, 410, "Expired", "too old")
 		case 2:
-			_, _ = io.WriteString(w, `{"type":"ERROR","object":{"status":"Failure","reason":"Expired","code":410}}`)
+			_, _ = io.WriteString(w, expired)
 		case 3:
 			panic(http.ErrAbortHandler)
 		case 4:
 			reject(w, 503, "ServiceUnavailable", "starting")
 		case 5:
 			n.write(n.add("web-1", "app"), time.Now(), "found by listing")
+			_, _ = io.WriteString(w, expired)
 		default:
 			time.Sleep(time.Second)
 			_, _ = io.WriteString(w, `{"type":"ERROR","object":{"status":"Failure","reason":"Forbidden","message":"not any more","code":403}}`)

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/internal/reflector"
 	"github.com/anykind/anykind/internal/retry"
 )
 
@@ -15,8 +18,6 @@ const (
 	// drainTimeout is the idle time after which the log of a deleted pod is abandoned, and maxDrain the maximum reading time.
 	drainTimeout = 2 * time.Second
 	maxDrain     = time.Minute
-	// minWatch is the minimum duration of a watch for the next watch to begin without a backoff.
-	minWatch = time.Minute
 )
 
 // logMux merges the logs of many containers: a goroutine lists and watches pods, and a goroutine for each run of a container
@@ -63,7 +64,7 @@ func followLines(parent context.Context, pods *logPods, opts *LogOptions, emit f
 	}
 	defer m.readers.Wait()
 	defer cancel(errStopped)
-	m.readers.Go(func() { //nolint:contextcheck // logMux has it
+	m.readers.Go(func() {
 		if err := m.run(); err != nil {
 			cancel(err)
 		}
@@ -97,70 +98,29 @@ func (m *logMux) result(parent context.Context) error {
 	return ended
 }
 
-// run lists and watches pods until ctx ends or an error is terminal. Until the first list succeeds, every error is terminal.
+// run lists and watches pods until ctx ends or an error is terminal.
 func (m *logMux) run() error {
-	var denials retry.Denials
-	for n := 1; ; n++ {
-		begun := time.Now()
-		listedBefore := m.listed
-		err := m.listAndWatch()
-		isDenied := denials.Record(err)
-		if err != nil && (!m.listed || retry.IsTerminal(err) && (!listedBefore || !isDenied)) {
-			return retry.WithContextError(m.ctx, err)
-		}
-		if time.Since(begun) > minWatch {
-			n = 1
-		}
-		if err := logBackoff.Wait(m.ctx, n); err != nil {
-			return err
-		}
-	}
+	return reflector.Run(m.ctx, reflector.Options[*pod]{Source: m, Emit: m.handle, ListFirst: true, IsTerminal: retry.IsRejected})
 }
 
-func (m *logMux) listAndWatch() error {
-	list, err := m.pods.list(m.ctx)
-	if err == nil && !m.listed {
-		err = list.check(&m.opts, m.pods)
-	}
-	if err != nil {
-		return err
-	}
-	m.replace(list)
-	return m.pods.watch(m.ctx, list.Metadata.ResourceVersion, m.handle)
-}
-
-func (m *logMux) handle(eventType string, pod *pod) {
+func (m *logMux) handle(event podEvent) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if eventType != "DELETED" {
-		m.addLocked(pod)
-		return
-	}
-	for key := range m.current {
-		if key.uid == pod.Metadata.UID {
-			m.deleteLocked(key)
+	switch event.Type {
+	case watch.Added, watch.Modified:
+		m.addLocked(event.Object)
+	case watch.Deleted:
+		for key := range m.current {
+			if key.uid == string(event.UID) {
+				m.deleteLocked(key)
+			}
 		}
+	case reflector.Synced:
+		m.listed = true
+		m.endIfAllFailedLocked()
+	default: // Started and NotServed
 	}
-}
-
-// replace handles a list: pods missing from it are deleted.
-func (m *logMux) replace(list *podList) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	exists := map[string]bool{}
-	for i := range list.Items {
-		exists[list.Items[i].Metadata.UID] = true
-	}
-	for key := range m.current {
-		if !exists[key.uid] {
-			m.deleteLocked(key)
-		}
-	}
-	for i := range list.Items {
-		m.addLocked(&list.Items[i])
-	}
-	m.listed = true
-	m.endIfAllFailedLocked()
+	return nil
 }
 
 // addLocked begins to read the new logs of a pod's containers.

@@ -2,9 +2,7 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"slices"
@@ -13,10 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/internal/limits"
-	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/internal/reflector"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -111,45 +110,54 @@ func (l *podList) check(opts *LogOptions, pods *logPods) error {
 	return fmt.Errorf("no pod has a container %q, but %q%s", opts.Container, names, more)
 }
 
-// watch watches the pods from a resource version on. It returns nil when the watch ends, well or not, or has expired: list and
-// watch again.
-func (p *logPods) watch(ctx context.Context, resourceVersion string, handle func(eventType string, pod *pod)) error {
-	query := maps.Clone(p.query)
-	query.Set("watch", "1")
-	query.Set("resourceVersion", resourceVersion)
-	response, err := p.conn.Do(ctx, &transport.Request{Path: p.path, Query: query})
-	if err == nil {
-		defer response.Body.Close()
-		err = readEvents(response.Body, objectMemory(p.conn), handle)
+// podEvent is an event of a pod.
+type podEvent = reflector.Event[*pod]
+
+// List implements reflector.Source. Until the first list succeeds, every error ends following.
+func (m *logMux) List(ctx context.Context, handle func(podEvent) error) (resourceVersion string, err error) {
+	list, err := m.pods.list(ctx)
+	if err == nil && !m.listed {
+		err = list.check(&m.opts, m.pods)
 	}
-	if retry.IsExpired(err) {
-		return nil
+	if err != nil {
+		if !m.listed {
+			m.cancel(err)
+		}
+		return "", err
 	}
-	return err
+	for i := range list.Items {
+		if err := handle(newPodEvent(&list.Items[i])); err != nil {
+			return "", err
+		}
+	}
+	return list.Metadata.ResourceVersion, nil
 }
 
-func readEvents(body io.Reader, memory int64, handle func(eventType string, pod *pod)) error {
-	limited := &limitedReader{Reader: body, what: "an event", limit: limits.JSON(memory)}
-	for decoder := json.NewDecoder(limited); ; {
-		var event metav1.WatchEvent
-		limited.left = limited.limit
-		if err := decoder.Decode(&event); err != nil {
-			return nil //nolint:nilerr // the end of the watch
-		}
-		switch event.Type {
-		case "ADDED", "MODIFIED", "DELETED":
-			var object pod
-			if err := unmarshalWithin(event.Object.Raw, memory, &object); err != nil {
-				return fmt.Errorf("watch pods: %w", err)
+// Watch implements reflector.Source.
+func (m *logMux) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*pod], error) {
+	return m.pods.watch(ctx, opts)
+}
+
+// IdleError implements reflector.Source.
+func (m *logMux) IdleError(cause error) error { return fmt.Errorf("list pods: %w", cause) }
+
+func (p *logPods) watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*pod], error) {
+	memory := objectMemory(p.conn)
+	return reflector.JSONWatch[*pod]{
+		Conn: p.conn, Request: transport.Request{Path: p.path, Query: p.query}, MaxEvent: limits.JSON(memory),
+		Decode: func(object []byte) (podEvent, error) {
+			var changed pod
+			if err := unmarshalWithin(object, memory, &changed); err != nil {
+				return podEvent{}, fmt.Errorf("watch pods: %w", err)
 			}
-			handle(event.Type, &object)
-		case "ERROR":
-			status := &apierrors.StatusError{}
-			if err := unmarshalWithin(event.Object.Raw, memory, &status.ErrStatus); err != nil {
-				return fmt.Errorf("watch pods: %w", err)
-			}
-			sanitize.Status(&status.ErrStatus)
-			return status
-		}
+			return newPodEvent(&changed), nil
+		},
+	}.Open(ctx, opts)
+}
+
+func newPodEvent(p *pod) podEvent {
+	return podEvent{
+		Key: reflector.NewKey(p.Metadata.Namespace, p.Metadata.Name), Type: watch.Added, Object: p,
+		Version: reflector.Version{UID: types.UID(p.Metadata.UID), ResourceVersion: p.Metadata.ResourceVersion},
 	}
 }

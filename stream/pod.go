@@ -28,9 +28,9 @@ const defaultContainer = "kubectl.kubernetes.io/default-container"
 // pod has the decoded fields of a pod.
 type pod struct {
 	Metadata struct {
-		Name, Namespace, UID string
-		Labels, Annotations  map[string]string
-		DeletionTimestamp    *string
+		Name, Namespace, UID, ResourceVersion string
+		Labels, Annotations                   map[string]string
+		DeletionTimestamp                     *string
 	}
 	Spec struct {
 		NodeName                                        string
