@@ -103,7 +103,7 @@ func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[C
 		err := h.follow(ctx, h.codec.form(), valueOf(opts), func(event reflector.Event[item]) error {
 			change := Change[T]{Type: event.Type, FinalStateUnknown: event.FinalStateUnknown}
 			if event.FinalStateUnknown {
-				event.Object = h.identity(event.Key, event.Version)
+				event.Object = h.partialObject(event.Key, event.Version)
 			}
 			var err error
 			if event.Object != (item{}) {
@@ -165,8 +165,8 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	}
 }
 
-// identity returns a partial object for the last known version of a deleted object.
-func (e *endpoint) identity(key reflector.Key, version reflector.Version) item {
+// partialObject returns a partial object for the last known version of a deleted object.
+func (e *endpoint) partialObject(key reflector.Key, version reflector.Version) item {
 	obj := &unstructured.Object{}
 	e.setKind(obj)
 	obj.SetNamespace(key.Namespace.Value())
