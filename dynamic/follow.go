@@ -120,8 +120,8 @@ func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[C
 	}
 }
 
-// follower is the state of a Follow besides its reflector.
-type follower struct {
+// follow is the state of a Follow besides its reflector.
+type follow struct {
 	source     objectSource
 	definition definition
 }
@@ -132,7 +132,7 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	f := &follower{
+	f := &follow{
 		objectSource{endpoint: e, form: form, labelSelector: opts.LabelSelector, fieldSelector: opts.FieldSelector}, newDefinition(ctx, e),
 	}
 	defer f.definition.lookups.Wait()
