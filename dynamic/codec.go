@@ -2,10 +2,14 @@ package dynamic
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -105,98 +109,153 @@ func (structCodec[T]) change(obj *unstructured.Object, change func(*T) error) er
 	return nil
 }
 
-// mergeChanges repeats in target the changes from before to after.
-func mergeChanges(target, before, after map[string]any) {
-	for field := range before {
-		if _, ok := after[field]; !ok {
-			delete(target, field)
+// form decodes the responses of an endpoint into items. A program contains only the forms of its handles.
+type form interface {
+	// decodeItem decodes a body with one object. It does not retain body.
+	decodeItem(e *endpoint, body []byte) (item, error)
+	// readItems reads the items of a list. isPage means that the caller keeps them. interner may be nil.
+	readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, isPage bool) itemReader
+	// readEvents reads the events of a watch. interner may be nil.
+	readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader
+}
+
+// itemReader reads the items of a list.
+type itemReader interface {
+	// next returns io.EOF itself after the last item.
+	next() (item, error)
+	// meta returns the list's metadata as read so far.
+	meta() metav1.ListMeta
+	typeMeta() metav1.TypeMeta
+}
+
+// eventReader reads the events of a watch.
+type eventReader interface {
+	// next returns io.EOF itself at the end of the watch, and the Status of an ERROR event as an error.
+	next() (itemEvent, error)
+}
+
+// itemEvent is an event of a watch.
+type itemEvent struct {
+	eventType watch.EventType
+	item      item
+}
+
+// item is one object of a response. Exactly one field is set.
+type item struct {
+	object *unstructured.Object
+	lazy   *unstructured.Lazy
+	row    *TableRow
+}
+
+// objectMeta is the part of an object's metadata that identifies its version.
+type objectMeta interface {
+	GetNamespace() string
+	GetName() string
+	GetUID() types.UID
+	GetResourceVersion() string
+	GetAnnotations() map[string]string
+}
+
+// meta returns the metadata of an item. A row without an object has none.
+func (i item) meta() objectMeta {
+	switch {
+	case i.object != nil:
+		return i.object
+	case i.lazy != nil:
+		return i.lazy
+	case i.row != nil && i.row.Object != nil:
+		return i.row.Object
+	default:
+		return &unstructured.Object{}
+	}
+}
+
+// wholeObjects is the form of decoded objects.
+type wholeObjects struct{}
+
+func (wholeObjects) decodeItem(e *endpoint, body []byte) (item, error) {
+	obj, err := e.limits().Decode(body)
+	if err != nil {
+		return item{}, notObjectError(err)
+	}
+	return item{object: obj}, nil
+}
+
+func (wholeObjects) readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, isPage bool) itemReader {
+	return objectReader{e.listDecoder(interner.Source(body), isPage)}
+}
+
+func (wholeObjects) readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader {
+	return objectEvents{e.limits().NewWatchDecoder(interner.Source(body))}
+}
+
+type objectReader struct{ list *unstructured.ListDecoder }
+
+func (r objectReader) next() (item, error) {
+	obj, err := r.list.Next()
+	return item{object: obj}, err
+}
+
+func (r objectReader) meta() metav1.ListMeta { return r.list.Meta() }
+
+func (r objectReader) typeMeta() metav1.TypeMeta { return r.list.TypeMeta() }
+
+type objectEvents struct{ events *unstructured.WatchDecoder }
+
+func (r objectEvents) next() (itemEvent, error) {
+	event, err := r.events.Next()
+	if err == nil && event.Type == watch.Error {
+		err = eventError(event.Object)
+	}
+	return itemEvent{event.Type, item{object: event.Object}}, err
+}
+
+// lazyObjects is the form of lazy objects. It does not intern.
+type lazyObjects struct{}
+
+func (lazyObjects) decodeItem(e *endpoint, body []byte) (item, error) {
+	obj, err := e.limits().DecodeLazy(body)
+	if err != nil {
+		return item{}, notObjectError(err)
+	}
+	return item{lazy: obj}, nil
+}
+
+func (lazyObjects) readItems(e *endpoint, body io.Reader, _ *jsonread.Interner, isPage bool) itemReader {
+	return lazyReader{objectReader{e.listDecoder(body, isPage)}}
+}
+
+func (lazyObjects) readEvents(e *endpoint, body io.Reader, _ *jsonread.Interner) eventReader {
+	return lazyEvents{e.limits().NewWatchDecoder(body)}
+}
+
+type lazyReader struct{ objectReader }
+
+func (r lazyReader) next() (item, error) {
+	obj, err := r.list.NextLazy()
+	return item{lazy: obj}, err
+}
+
+type lazyEvents struct{ events *unstructured.WatchDecoder }
+
+func (r lazyEvents) next() (itemEvent, error) {
+	event, err := r.events.NextLazy()
+	if err == nil && event.Type == watch.Error {
+		var obj *unstructured.Object
+		if obj, err = event.Object.Object(); err == nil {
+			err = eventError(obj)
 		}
 	}
-	for field, value := range after {
-		old, hadOld := before[field]
-		if hadOld && reflect.DeepEqual(old, value) {
-			continue
-		}
-		valueMap, valueIsMap := value.(map[string]any)
-		oldMap, _ := old.(map[string]any)
-		targetMap, targetIsMap := target[field].(map[string]any)
-		if valueIsMap && targetIsMap {
-			mergeChanges(targetMap, oldMap, valueMap)
-		} else {
-			target[field] = value
-		}
-	}
+	return itemEvent{event.Type, item{lazy: event.Object}}, err
 }
 
-const (
-	metaVersion = "meta.k8s.io/v1" // the apiVersion of the representations
-	partialKind = "PartialObjectMetadata"
-	tableKind   = "Table"
-)
-
-// representation is how the server is to return objects; the zero value is as they are.
-type representation struct {
-	kind    string // partialKind or tableKind
-	include metav1.IncludeObjectPolicy
+func (e *endpoint) listDecoder(body io.Reader, isPage bool) *unstructured.ListDecoder {
+	if isPage {
+		return e.limits().NewPageDecoder(body)
+	}
+	return e.limits().NewListDecoder(body)
 }
 
-// accept returns the Accept header for the representation, and for whole objects from servers without it.
-func (r representation) accept(isList bool) string {
-	kind := r.kind
-	if kind == partialKind && isList {
-		kind += "List"
-	}
-	return jsonType + ";as=" + kind + ";v=v1;g=meta.k8s.io," + jsonType
-}
-
-// withRepresentation returns a copy of e that requests a representation.
-func (e *endpoint) withRepresentation(representation representation) *endpoint {
-	changed := *e
-	changed.representation = representation
-	return &changed
-}
-
-// represent reduces an object to the handle's representation, which the server may have done already.
-func (e *endpoint) represent(obj *unstructured.Object) *unstructured.Object {
-	if e.representation.kind != partialKind || isStatus(obj) {
-		return obj
-	}
-	if isPartial(obj) {
-		e.setKind(obj)
-		return obj
-	}
-	return &unstructured.Object{Object: map[string]any{
-		"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind(), "metadata": obj.Object["metadata"],
-	}}
-}
-
-func (e *endpoint) representLazy(obj *unstructured.Lazy) *unstructured.Lazy {
-	if e.representation.kind != partialKind {
-		return obj
-	}
-	typeMeta := metav1.TypeMeta{APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind()}
-	if typeMeta.Kind == partialKind && typeMeta.APIVersion == metaVersion && !e.objectKind().Empty() {
-		typeMeta.APIVersion, typeMeta.Kind = e.objectKind().ToAPIVersionAndKind()
-	}
-	return obj.Metadata(typeMeta)
-}
-
-// representList returns the type of a list of whole objects for that of a list of metadata.
-func (e *endpoint) representList(list metav1.TypeMeta) metav1.TypeMeta {
-	if e.representation.kind == partialKind && list.Kind == partialKind+"List" && list.APIVersion == metaVersion && !e.apiResource.GVK.Empty() {
-		list.APIVersion, list.Kind = e.apiResource.GVK.ToAPIVersionAndKind()
-		list.Kind += "List"
-	}
-	return list
-}
-
-// setKind sets the known kind of an object without a kind.
-func (e *endpoint) setKind(obj *unstructured.Object) {
-	if kind := e.objectKind(); !kind.Empty() {
-		obj.SetGroupVersionKind(kind)
-	}
-}
-
-func isPartial(obj *unstructured.Object) bool {
-	return obj.GetKind() == partialKind && obj.GetAPIVersion() == metaVersion
+func notObjectError(err error) error {
+	return fmt.Errorf("the response is not a Kubernetes object: %w", err)
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/fields"
@@ -244,29 +243,6 @@ func (e *endpoint) do(ctx context.Context, request *transport.Request, isList bo
 			e.discovery.Invalidate()
 		}
 		return nil, e.pathNotFoundError(request, err)
-	}
-	return response, err
-}
-
-func (e *endpoint) doAs(ctx context.Context, request *transport.Request, isList bool) (*http.Response, error) {
-	if e.representation.kind == "" {
-		return e.conn.Do(ctx, request)
-	}
-	if request.Header == nil {
-		request.Header = http.Header{}
-	}
-	request.Header.Set("Accept", e.representation.accept(isList))
-	if e.representation.include != "" {
-		if request.Query == nil {
-			request.Query = url.Values{}
-		}
-		request.Query.Set("includeObject", string(e.representation.include))
-	}
-	response, err := e.conn.Do(ctx, request)
-	// Some servers notice only with the object at hand that they cannot reduce it. A write has happened by then.
-	if apierrors.IsNotAcceptable(err) && e.representation.kind == partialKind && request.Method == http.MethodGet {
-		request.Header.Set("Accept", jsonType)
-		return e.conn.Do(ctx, request)
 	}
 	return response, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -164,6 +165,29 @@ func retryConflicts(ctx context.Context, attempt func(context.Context) (isRetrya
 		}
 		if ctxErr := backoff.Wait(ctx, n); ctxErr != nil {
 			return fmt.Errorf("%w after %w", ctxErr, err)
+		}
+	}
+}
+
+// mergeChanges repeats in target the changes from before to after.
+func mergeChanges(target, before, after map[string]any) {
+	for field := range before {
+		if _, ok := after[field]; !ok {
+			delete(target, field)
+		}
+	}
+	for field, value := range after {
+		old, hadOld := before[field]
+		if hadOld && reflect.DeepEqual(old, value) {
+			continue
+		}
+		valueMap, valueIsMap := value.(map[string]any)
+		oldMap, _ := old.(map[string]any)
+		targetMap, targetIsMap := target[field].(map[string]any)
+		if valueIsMap && targetIsMap {
+			mergeChanges(targetMap, oldMap, valueMap)
+		} else {
+			target[field] = value
 		}
 	}
 }

@@ -11,9 +11,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/reflector"
+	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -163,4 +165,30 @@ func (r *errorRecorder) Read(p []byte) (int, error) {
 		r.err = err
 	}
 	return n, err
+}
+
+// isStatus reports whether obj is a Status, which some aggregated API servers send without an apiVersion.
+func isStatus(obj *unstructured.Object) bool {
+	return obj.GetKind() == "Status" && (obj.GetAPIVersion() == "v1" || obj.GetAPIVersion() == "")
+}
+
+func decodeStatus(obj *unstructured.Object) (*metav1.Status, error) {
+	status := &metav1.Status{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, status); err != nil {
+		return nil, fmt.Errorf("decode the server's Status: %w", err)
+	}
+	return status, nil
+}
+
+func eventError(obj *unstructured.Object) error {
+	status, err := decodeStatus(obj)
+	if err != nil {
+		return err
+	}
+	return statusError(status)
+}
+
+func statusError(status *metav1.Status) error {
+	sanitize.Status(status)
+	return apierrors.FromObject(status)
 }

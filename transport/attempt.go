@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -61,6 +62,23 @@ func newAttempt(req *http.Request, prefix string) Attempt {
 		attempt.Name = selectedName(req.URL)
 	}
 	return attempt
+}
+
+func (c *call) onAttempt(ctx context.Context, req *http.Request, response *http.Response, err error, duration time.Duration) {
+	delay := c.delay
+	c.delay = 0
+	if c.conn.options.OnAttempt == nil {
+		return
+	}
+	attempt := newAttempt(req, c.conn.base.Path)
+	attempt.Number = c.attempts
+	attempt.Delay = delay
+	attempt.Duration = duration
+	attempt.Err = err
+	if response != nil {
+		attempt.StatusCode = response.StatusCode
+	}
+	c.conn.options.OnAttempt(ctx, attempt)
 }
 
 func requestVerb(req *http.Request, named bool) string {

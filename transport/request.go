@@ -10,8 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport/internal/credential"
 )
 
 // Request is a call of the API server's HTTP interface.
@@ -57,6 +60,67 @@ func (c *Conn) Do(ctx context.Context, req *Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// call is the state of a request over its attempts.
+type call struct {
+	conn       *Conn
+	req        *Request
+	credential *credential.Credential // nil if the HTTP client authenticates by itself
+
+	attempts int
+	delay    time.Duration // before the next attempt
+	renewed  bool
+}
+
+// newCall gets the credential.
+func (c *Conn) newCall(ctx context.Context, req *Request) (*call, error) {
+	call := &call{conn: c, req: req}
+	if c.authenticator == nil {
+		return call, nil
+	}
+	var err error
+	if call.credential, err = c.authenticator.Credential(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", req.target(c), err)
+	}
+	return call, nil
+}
+
+// try makes an attempt of the request, and follows redirects.
+func (c *call) try(ctx context.Context) (*http.Response, error) {
+	req, err := c.conn.newRequest(c.withUser(ctx), c.req)
+	if err != nil {
+		return nil, err
+	}
+	return c.send(ctx, req, func() (*http.Response, error) { return c.conn.http.Do(req) })
+}
+
+// send makes an attempt by roundTrip, after waiting for the rate limiter, and reports it to the hooks.
+func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*http.Response, error)) (*http.Response, error) {
+	if limiter := c.conn.options.RateLimiter; limiter != nil {
+		begin := time.Now()
+		if err := limiter.Wait(ctx); err != nil {
+			closeBody(req)
+			return nil, fmt.Errorf("%s %s: wait for the rate limiter: %w", req.Method, printableURL(req), err)
+		}
+		c.delay += time.Since(begin)
+	}
+	begin := time.Now()
+	response, err := roundTrip()
+	if err != nil {
+		// For an ended ctx, net/http returns only its cause.
+		err = &requestError{req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err, sanitize.MaxMessage))}
+	}
+	c.attempts++
+	c.onAttempt(ctx, req, response, err, time.Since(begin))
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusUnauthorized {
+		c.credential.SetAccepted()
+	}
+	c.conn.handleWarnings(ctx, response.Header)
+	return response, nil
 }
 
 func (r *Request) method() string { return cmp.Or(r.Method, http.MethodGet) }

@@ -13,8 +13,6 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/internal/sanitize"
-	"github.com/anykind/anykind/transport/internal/credential"
 )
 
 const (
@@ -27,84 +25,6 @@ const (
 
 // minDelay is the minimum delay between two attempts, including Retry-After: 0.
 func minDelay() retry.Backoff { return retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second} }
-
-// call is the state of a request over its attempts.
-type call struct {
-	conn       *Conn
-	req        *Request
-	credential *credential.Credential // nil if the HTTP client authenticates by itself
-
-	attempts int
-	delay    time.Duration // before the next attempt
-	renewed  bool
-}
-
-// newCall gets the credential.
-func (c *Conn) newCall(ctx context.Context, req *Request) (*call, error) {
-	call := &call{conn: c, req: req}
-	if c.authenticator == nil {
-		return call, nil
-	}
-	var err error
-	if call.credential, err = c.authenticator.Credential(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", req.target(c), err)
-	}
-	return call, nil
-}
-
-// try makes an attempt of the request, and follows redirects.
-func (c *call) try(ctx context.Context) (*http.Response, error) {
-	req, err := c.conn.newRequest(c.withUser(ctx), c.req)
-	if err != nil {
-		return nil, err
-	}
-	return c.send(ctx, req, func() (*http.Response, error) { return c.conn.http.Do(req) })
-}
-
-// send makes an attempt by roundTrip, after waiting for the rate limiter, and reports it to the hooks.
-func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*http.Response, error)) (*http.Response, error) {
-	if limiter := c.conn.options.RateLimiter; limiter != nil {
-		begin := time.Now()
-		if err := limiter.Wait(ctx); err != nil {
-			closeBody(req)
-			return nil, fmt.Errorf("%s %s: wait for the rate limiter: %w", req.Method, printableURL(req), err)
-		}
-		c.delay += time.Since(begin)
-	}
-	begin := time.Now()
-	response, err := roundTrip()
-	if err != nil {
-		// For an ended ctx, net/http returns only its cause.
-		err = &requestError{req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err, sanitize.MaxMessage))}
-	}
-	c.attempts++
-	c.onAttempt(ctx, req, response, err, time.Since(begin))
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusUnauthorized {
-		c.credential.SetAccepted()
-	}
-	c.conn.handleWarnings(ctx, response.Header)
-	return response, nil
-}
-
-func (c *call) onAttempt(ctx context.Context, req *http.Request, response *http.Response, err error, duration time.Duration) {
-	delay := c.delay
-	c.delay = 0
-	if c.conn.options.OnAttempt == nil {
-		return
-	}
-	attempt := newAttempt(req, c.conn.base.Path)
-	attempt.Number = c.attempts
-	attempt.Delay = delay
-	attempt.Duration = duration
-	attempt.Err = err
-	if response != nil {
-		attempt.StatusCode = response.StatusCode
-	}
-	c.conn.options.OnAttempt(ctx, attempt)
-}
 
 // prepareRetry waits or renews the credential before the next attempt. Without a next attempt it returns the call's error, and
 // closes the response.
@@ -173,11 +93,4 @@ func isBroken(err error) bool {
 func discard(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, maxDiscard)
 	_ = body.Close()
-}
-
-// closeBody closes a request's body. A RoundTripper must do that even if it does not send the request.
-func closeBody(req *http.Request) {
-	if req.Body != nil {
-		_ = req.Body.Close()
-	}
 }

@@ -2,12 +2,64 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/anykind/anykind/transport/internal/credential"
 )
+
+type requestUserKey struct{}
+
+// requestUser is the user of a request.
+type requestUser struct {
+	conn       *Conn
+	credential *credential.Credential
+}
+
+// withUser returns a ctx with the user for requests through a pool.
+func (c *call) withUser(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestUserKey{}, requestUser{c.conn, c.credential})
+}
+
+// RoundTrip authenticates requests to the server's host with the user in the request's context. Requests to any different host
+// stay anonymous. It runs below every wrapper, and uses a connection with the credential's certificate. A request without the
+// original context, replaced by a wrapper, has neither a credential nor an impersonated user.
+func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
+	user, ok := req.Context().Value(requestUserKey{}).(requestUser)
+	c := user.credential
+	toHost := ok && req.URL.Host == user.conn.base.Host
+	if c == nil || !toHost {
+		c = &credential.Credential{}
+	}
+	next, err := p.transport(c.Certificate)
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	if protocol := req.Header.Get("Upgrade"); protocol != "" && !strings.EqualFold(protocol, "websocket") {
+		next = http1(next)
+	}
+	if !toHost {
+		return next.RoundTrip(req)
+	}
+	req = req.Clone(req.Context())
+	setImpersonation(req.Header, user.conn.impersonate)
+	if c.Authorization != "" {
+		req.Header.Set("Authorization", c.Authorization)
+	}
+	return next.RoundTrip(req)
+}
+
+// closeBody closes a request's body. A RoundTripper must do that even if it does not send the request.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
 
 // RoundTrip implements [http.RoundTripper]: it sends a request to the server unchanged, with the connection's credential, and
 // returns any response. It is for requests beyond the API, such as requests to programs behind the server's proxy. For API calls

@@ -11,48 +11,6 @@ import (
 	"github.com/anykind/anykind/transport/internal/credential"
 )
 
-type requestUserKey struct{}
-
-// requestUser is the user of a request.
-type requestUser struct {
-	conn       *Conn
-	credential *credential.Credential
-}
-
-// withUser returns a ctx with the user for requests through a pool.
-func (c *call) withUser(ctx context.Context) context.Context {
-	return context.WithValue(ctx, requestUserKey{}, requestUser{c.conn, c.credential})
-}
-
-// RoundTrip authenticates requests to the server's host with the user in the request's context. Requests to any different host
-// stay anonymous. It runs below every wrapper, and uses a connection with the credential's certificate. A request without the
-// original context, replaced by a wrapper, has neither a credential nor an impersonated user.
-func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
-	user, ok := req.Context().Value(requestUserKey{}).(requestUser)
-	c := user.credential
-	toHost := ok && req.URL.Host == user.conn.base.Host
-	if c == nil || !toHost {
-		c = &credential.Credential{}
-	}
-	next, err := p.transport(c.Certificate)
-	if err != nil {
-		closeBody(req)
-		return nil, err
-	}
-	if protocol := req.Header.Get("Upgrade"); protocol != "" && !strings.EqualFold(protocol, "websocket") {
-		next = http1(next)
-	}
-	if !toHost {
-		return next.RoundTrip(req)
-	}
-	req = req.Clone(req.Context())
-	setImpersonation(req.Header, user.conn.impersonate)
-	if c.Authorization != "" {
-		req.Header.Set("Authorization", c.Authorization)
-	}
-	return next.RoundTrip(req)
-}
-
 // renew replaces the credential after a 401. ok is false if the server did not reject the credential, or if there is no new
 // credential. An error is from the renewal or from ctx.
 func (c *call) renew(ctx context.Context, response *http.Response) (ok bool, err error) {
