@@ -54,3 +54,27 @@ func BenchmarkRequests(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkListPages reads 50,000 objects in 100 pages.
+func BenchmarkListPages(b *testing.B) {
+	objects := make([]*unstructured.Object, 50_000)
+	for i := range objects {
+		objects[i] = object(b, configMap)
+		objects[i].SetName(fmt.Sprintf("m%05d", i))
+	}
+	server := apitest.NewServer(b, &apitest.Options{Objects: objects})
+	for b.Loop() {
+		n := 0
+		for query := "?limit=500"; query != ""; {
+			page := do(b, server, "GET", configMapsPath+query, "")
+			n += len(page.names())
+			query = ""
+			if token := page.metadata()["continue"]; token != nil {
+				query = fmt.Sprint("?limit=500&continue=", token)
+			}
+		}
+		if n != len(objects) {
+			b.Fatal(n, "objects")
+		}
+	}
+}

@@ -154,7 +154,7 @@ func (r *rollout) annotate(ctx context.Context) error {
 	}
 	deployment := copyOf(r.deployment)
 	nested.EnsureMap(deployment, "metadata", "annotations")[revisionAnnotation] = strconv.Itoa(revision(r.current))
-	if err := r.update(ctx, r.key, "", deployment, r.deployment); err != nil {
+	if err := r.update(ctx, r.key, "status", deployment, r.deployment); err != nil { // changes no generation
 		return err
 	}
 	if stored, found := r.Store.Get(r.key); found {

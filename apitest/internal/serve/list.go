@@ -83,7 +83,12 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored, at, err := c.Store.List(c.resource.Group, c.resource.Plural, c.namespace(), revision)
+	limit := int(opts.Limit)
+	fromCache := opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact
+	if fromCache || c.listsOneKey(opts) { // not paged by the API server
+		limit = 0
+	}
+	items, at, after, remaining, err := c.selectPage(opts, revision, token, limit)
 	switch {
 	case errors.Is(err, store.ErrCompacted):
 		return nil, errCompactedList(token)
@@ -92,17 +97,11 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 	case err != nil:
 		return nil, err
 	}
-	limit := int(opts.Limit)
-	fromCache := opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact
-	if fromCache || c.listsOneKey(opts) { // not paged by the API server
-		limit = 0
-	}
-	items, after, remaining := c.selectPage(stored, opts, token, limit)
 	metadata := map[string]any{"resourceVersion": strconv.FormatInt(at, 10)}
 	if c.resource.Definition != nil {
 		metadata["continue"] = "" // lists of custom resources are untyped
 	}
-	if remaining > 0 {
+	if after != "" {
 		metadata["continue"] = continueToken{"meta.k8s.io/v1", at, after}.String()
 		if opts.isEmpty() {
 			metadata["remainingItemCount"] = remaining
@@ -151,25 +150,49 @@ func (c *call) listRevision(opts *listOptions) (int64, *continueToken, error) {
 	return 0, nil, nil
 }
 
-// selectPage returns up to limit selected objects from the token's key on, the key after the page, and the number of all
-// remaining objects. limit 0 means all.
-func (c *call) selectPage(stored []store.Object, opts *listOptions, token *continueToken, limit int) (items []any, after string, remaining int64) {
+// maxScan is the number of objects that are read at once to find selected objects.
+const maxScan = 500
+
+// selectPage returns up to limit selected objects from the token's key on, and their revision. If there are more objects, after is
+// the key after the page, and remaining is their number in a list without selectors. limit 0 means all.
+func (c *call) selectPage(opts *listOptions, revision int64, token *continueToken, limit int) (items []any, at int64, after string, remaining int64, err error) {
 	items = []any{}
-	for i, object := range stored {
-		key := c.listKey(object)
-		if token != nil && key < token.Start {
-			continue
-		}
-		view := c.Writer.View(c.resource, object)
-		if !opts.matches(view) {
-			continue
-		}
-		items = append(items, listItem(c.resource, view))
-		if limit > 0 && len(items) == limit {
-			return items, key + "\x00", int64(len(stored) - i - 1)
-		}
+	query := store.Query{Group: c.resource.Group, Resource: c.resource.Plural, Namespace: c.namespace(), Revision: revision}
+	if token != nil {
+		query.Start = strings.TrimPrefix(token.Start, "/")
 	}
-	return items, "", 0
+	switch {
+	case limit > 0 && opts.isEmpty():
+		query.Limit = limit
+		query.Count = true
+	case limit > 0:
+		query.Limit = max(limit, maxScan)
+	}
+	for {
+		page, err := c.Store.Page(query)
+		if err != nil {
+			return nil, page.Revision, "", 0, err
+		}
+		for i, object := range page.Objects {
+			view := c.Writer.View(c.resource, object)
+			if !opts.matches(view) {
+				continue
+			}
+			items = append(items, listItem(c.resource, view))
+			if limit <= 0 || len(items) < limit {
+				continue
+			}
+			if page.More || i < len(page.Objects)-1 {
+				after = c.listKey(object) + "\x00"
+			}
+			return items, page.Revision, after, int64(page.Remaining), nil
+		}
+		if !page.More {
+			return items, page.Revision, "", 0, nil
+		}
+		query.Start = c.listKey(page.Objects[len(page.Objects)-1]) + "\x00"
+		query.Revision = page.Revision
+	}
 }
 
 // listKey returns the part of an object's key for the continue token.

@@ -32,11 +32,9 @@ func (c *call) listOptions() (*listOptions, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	opts.Watch = opts.Watch || c.info.isDeprecatedWatch
-	if c.info.Verb != "deletecollection" {
-		metainternalversion.SetListOptionsDefaults(&opts.ListOptions, true)
-		if errs := metainternalvalidation.ValidateListOptions(&opts.ListOptions, true); len(errs) > 0 {
-			return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
-		}
+	metainternalversion.SetListOptionsDefaults(&opts.ListOptions, true)
+	if errs := metainternalvalidation.ValidateListOptions(&opts.ListOptions, true); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 	}
 	if c.info.isDeprecatedWatch && c.info.Name != "" && opts.FieldSelector == nil {
 		opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", c.info.Name)

@@ -96,7 +96,7 @@ func (c *call) deleteCollection() error {
 		return err
 	}
 	ctx := c.req.Context()
-	result, err := c.Writer.DeleteCollection(ctx, c.writeRequest(), body, func(obj map[string]any) bool { return opts.matches(obj) })
+	result, err := c.Writer.DeleteCollection(ctx, c.writeRequest(), body, func() (map[string]any, error) { return c.listPage(opts) })
 	c.warnings(result.Warnings)
 	if err != nil {
 		return err

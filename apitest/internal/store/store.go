@@ -15,7 +15,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -69,6 +68,7 @@ type collection struct {
 	records map[string]*record
 	events  eventLog
 	live    int
+	created int64 // revision of the last creation
 }
 
 // record has the states of a key, ascending by revision.
@@ -175,36 +175,8 @@ func (s *Store) commit(write func() (*Event, Object, error)) (Object, error) {
 // List returns the objects of a resource at a revision, 0 for the latest, and that revision. namespace "" means all. Objects are
 // ordered by namespace and name, like etcd keys. The errors are ErrCompacted and ErrFuture.
 func (s *Store) List(group, plural, namespace string, at int64) ([]Object, int64, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	switch {
-	case at == 0:
-		at = s.revision
-	case at > s.revision:
-		return nil, s.revision, ErrFuture
-	case at < s.compacted:
-		return nil, s.revision, ErrCompacted
-	}
-	c := s.resources[resource{group, plural}]
-	if c == nil {
-		return nil, at, nil
-	}
-	objects := make([]Object, 0, c.live)
-	from := 0
-	prefix := ""
-	if namespace != "" {
-		prefix = namespace + "/"
-		from, _ = slices.BinarySearch(c.keys, prefix)
-	}
-	for _, path := range c.keys[from:] {
-		if !strings.HasPrefix(path, prefix) {
-			break
-		}
-		if obj := c.records[path].at(at); obj != nil {
-			objects = append(objects, obj)
-		}
-	}
-	return objects, at, nil
+	page, err := s.Page(Query{Group: group, Resource: plural, Namespace: namespace, Revision: at})
+	return page.Objects, page.Revision, err
 }
 
 // Objects returns the latest states of all objects, ordered by resource, namespace and name.
@@ -327,6 +299,7 @@ func (c *collection) add(path string, kind watch.EventType, next state) {
 	switch kind {
 	case watch.Added:
 		c.live++
+		c.created = next.revision
 	case watch.Deleted:
 		c.live--
 		next.object = nil

@@ -20,6 +20,10 @@ func key(name string) store.Key {
 	return store.Key{Group: "apps", Resource: "deployments", Namespace: "shop", Name: name}
 }
 
+func named(k store.Key, value any) store.Object {
+	return store.Object{"metadata": map[string]any{"namespace": k.Namespace, "name": k.Name}, "spec": value}
+}
+
 func object(value any) store.Object { return store.Object{"metadata": map[string]any{}, "spec": value} }
 
 func TestStore_WritesAndTheirErrors(t *testing.T) {
@@ -78,10 +82,10 @@ func playRandomWrites(t *testing.T, random *rand.Rand) {
 		switch random.IntN(3) {
 		case 0:
 			kind = watch.Added
-			_, _ = s.Create(k, object(step))
+			_, _ = s.Create(k, named(k, step))
 		case 1:
 			kind = watch.Modified
-			_, _ = s.Update(k, "", object(step))
+			_, _ = s.Update(k, "", named(k, step))
 		default:
 			_, _ = s.Delete(k, "", nil)
 		}
@@ -128,11 +132,40 @@ func (m *model) check(t *testing.T, s *store.Store) {
 				got = append(got, obj["spec"])
 			}
 			require.Equal(t, want, got, "revision %d", revision)
+			m.checkPages(t, s, namespace, revision, objects)
 		}
 		m.checkWatch(t, s, revision)
 	}
 	_, _, err := s.List("", "pods", "", s.Revision()+1)
 	require.ErrorIs(t, err, store.ErrFuture)
+}
+
+// checkPages compares pages of all sizes with a list.
+func (m *model) checkPages(t *testing.T, s *store.Store, namespace string, revision int64, list []store.Object) {
+	t.Helper()
+	for limit := 1; limit <= len(list); limit += 3 {
+		q := store.Query{Resource: "pods", Namespace: namespace, Revision: revision, Limit: limit, Count: true}
+		var paged []store.Object
+		for more := true; more; {
+			page, err := s.Page(q)
+			require.NoError(t, err)
+			paged = append(paged, page.Objects...)
+			require.Equal(t, len(list)-len(paged), page.Remaining)
+			require.Equal(t, len(paged) < len(list), page.More)
+			more = page.More
+			q.Start = keyOf(page.Objects[len(page.Objects)-1], namespace) + "\x00"
+		}
+		require.Equal(t, list, paged)
+	}
+}
+
+func keyOf(obj store.Object, namespace string) string {
+	metadata, _ := obj["metadata"].(map[string]any)
+	name := fmt.Sprint(metadata["name"])
+	if namespace == "" {
+		name = fmt.Sprint(metadata["namespace"], "/", name)
+	}
+	return name
 }
 
 func (m *model) checkWatch(t *testing.T, s *store.Store, from int64) {
@@ -240,4 +273,34 @@ func TestStore_ConcurrentWritersAndWatches(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// BenchmarkStore_Pages reads 50,000 objects in 100 pages.
+func BenchmarkStore_Pages(b *testing.B) {
+	s := store.New(store.DefaultLimit)
+	const all = 50_000
+	for i := range all {
+		_, err := s.Create(key(fmt.Sprintf("%05d", i)), object(i))
+		require.NoError(b, err)
+	}
+	for _, namespace := range []string{"", "shop"} {
+		b.Run("namespace "+namespace, func(b *testing.B) {
+			for b.Loop() {
+				n := 0
+				q := store.Query{Group: "apps", Resource: "deployments", Namespace: namespace, Limit: all / 100, Count: true}
+				for more := true; more; {
+					page, err := s.Page(q)
+					require.NoError(b, err)
+					n += len(page.Objects)
+					more = page.More
+					require.Equal(b, all-n, page.Remaining)
+					metadata := page.Objects[len(page.Objects)-1]["spec"]
+					q.Start = fmt.Sprintf("%05d\x00", metadata)
+					if namespace == "" {
+						q.Start = "shop/" + q.Start
+					}
+				}
+			}
+		})
+	}
 }

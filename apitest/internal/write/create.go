@@ -87,7 +87,11 @@ func (op *operation) create(obj *unstructuredv1.Unstructured) (*unstructuredv1.U
 	if exists {
 		return nil, op.alreadyExists(obj, existing)
 	}
-	stored, err := op.store.Create(key, op.toStorage(obj))
+	next, err := op.withinLimit(op.toStorage(obj))
+	if err != nil {
+		return nil, err
+	}
+	stored, err := op.store.Create(key, next)
 	switch {
 	case errors.Is(err, store.ErrExists):
 		existing, _ := op.store.Get(key)

@@ -3,16 +3,16 @@ package write
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
-// DeleteCollection executes a DELETE of the objects selected by matches, or of all if it is nil. The caller parses the request's
-// selectors. The response is the list of the selected objects.
-func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, matches func(obj map[string]any) bool) (result Result, err error) {
+// DeleteCollection executes a DELETE of the objects returned by list: a page of the selected objects, which is the response.
+func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, list func() (map[string]any, error)) (result Result, err error) {
 	op := w.begin(ctx, req)
 	defer op.finish(&result, &err)
 	options, err := deleteOptions(req.Query, body)
@@ -20,31 +20,16 @@ func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, 
 		return Result{}, err
 	}
 	op.warnOrphans(options)
-	stored, revision, err := w.store.List(req.Resource.Group, req.Resource.Plural, op.objectNamespace(), 0)
+	page, err := list()
 	if err != nil {
 		return Result{}, err
 	}
-	items := []any{}
-	for _, object := range stored {
-		obj := w.viewOf(req.Resource, object)
-		if matches != nil && !matches(obj) {
-			continue
-		}
-		if err := op.deleteItem(ctx, obj, options); err != nil && !apierrors.IsNotFound(err) {
+	for _, item := range nested.Maps(page, "items") {
+		if err := op.deleteItem(ctx, item, options); err != nil && !apierrors.IsNotFound(err) {
 			return Result{}, err
 		}
-		if req.Resource.Definition == nil { // items of typed lists have no kind
-			delete(obj, "kind")
-			delete(obj, "apiVersion")
-		}
-		items = append(items, obj)
 	}
-	metadata := map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}
-	if req.Resource.Definition != nil {
-		metadata["continue"] = "" // lists of custom resources are untyped
-	}
-	list := map[string]any{"kind": req.Resource.ListKind, "apiVersion": req.Resource.APIVersion(), "items": items, "metadata": metadata}
-	return Result{Object: list, Code: http.StatusOK}, nil
+	return Result{Object: page, Code: http.StatusOK}, nil
 }
 
 func (op *operation) deleteItem(ctx context.Context, obj map[string]any, options *metav1.DeleteOptions) error {

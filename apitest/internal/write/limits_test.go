@@ -137,3 +137,49 @@ func TestCreate_ProtobufIsBounded(t *testing.T) {
 func TestPatch_LimitsAsOnTheServer(t *testing.T) {
 	compare.Responses(t, nil, 25, playLimits)
 }
+
+// TestCompare_StoredSize compares objects near etcd's limit of 1.5 MiB with a real server.
+func TestCompare_StoredSize(t *testing.T) {
+	compare.Responses(t, nil, 9, func(t *testing.T, s *compare.Server) map[string]string {
+		responses := map[string]string{}
+		const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+		role := func(name string, bytes int) []byte {
+			return fmt.Appendf(nil, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q},
+				"rules":[{"apiGroups":[""],"verbs":["get"],"resources":[%q]}]}`, name, strings.Repeat("a", bytes))
+		}
+		for _, bytes := range []int{1_560_000, 1_600_000, 2_600_000} {
+			name := fmt.Sprint("size-", bytes)
+			for _, one := range []struct{ verb, method, mediaType, path string }{
+				{"create", "POST", "application/json", path},
+				{"update", "PUT", "application/json", path + "/small-" + name},
+				{"patch", "PATCH", "application/merge-patch+json", path + "/small-" + name},
+				{"apply", "PATCH", "application/apply-patch+yaml", path + "/" + name},
+			} {
+				var query url.Values
+				target := name
+				if one.verb != "create" && one.verb != "apply" {
+					target = "small-" + name
+					_, err := s.Requests.Send(t, "POST", path, nil, "application/json", role(target, 1))
+					require.NoError(t, err)
+				}
+				if one.verb == "apply" {
+					query = url.Values{"fieldManager": {"test"}}
+				}
+				_, err := s.Requests.Send(t, one.method, one.path, query, one.mediaType, role(target, bytes))
+				responses[one.verb+" "+name] = outcomeOfSize(err)
+				_, _ = s.Requests.Send(t, "DELETE", path+"/"+target, nil, "application/json", nil)
+			}
+		}
+		return responses
+	})
+}
+
+// outcomeOfSize returns the code and reason of an error. Its text has the size of the server's encoding.
+func outcomeOfSize(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return fmt.Sprint(err)
+	}
+	text, _, _ := strings.Cut(status.Status().Message, "(")
+	return fmt.Sprint(status.Status().Code, status.Status().Reason, text)
+}

@@ -61,8 +61,8 @@ func (w *Writer) Patch(ctx context.Context, req *Request, body Body) (result Res
 	default:
 		return Result{}, op.unsupportedPatchType()
 	}
-	isApply := patchType == types.ApplyYAMLPatchType
-	return op.update(op.checkedPatch(patch), "", isApply && req.Subresource == "")
+	op.isApply = patchType == types.ApplyYAMLPatchType
+	return op.update(op.checkedPatch(patch), "", op.isApply && req.Subresource == "")
 }
 
 // checkedPatch adds the checks of a patched object that do not depend on the type of the patch.

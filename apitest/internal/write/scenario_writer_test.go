@@ -2,6 +2,7 @@ package write_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // TestRecorded_Writer compares the Writer's responses with the real API server's.
@@ -109,14 +111,25 @@ func (p *writerPlayer) deleteCollection(t *testing.T, req *write.Request, body w
 	t.Helper()
 	selector, err := labels.Parse(req.Query.Get("labelSelector"))
 	require.NoError(t, err)
-	return p.writer.DeleteCollection(t.Context(), req, body, func(obj map[string]any) bool {
-		metadata, _ := obj["metadata"].(map[string]any)
-		set := labels.Set{}
-		all, _ := metadata["labels"].(map[string]any)
-		for name, value := range all {
-			set[name], _ = value.(string)
+	return p.writer.DeleteCollection(t.Context(), req, body, func() (map[string]any, error) {
+		stored, revision, err := p.store.List(req.Resource.Group, req.Resource.Plural, req.Namespace, 0)
+		items := []any{}
+		for _, obj := range stored {
+			item := (&unstructured.Object{Object: p.writer.View(req.Resource, obj)}).DeepCopy()
+			if !selector.Matches(labels.Set(item.GetLabels())) {
+				continue
+			}
+			if req.Resource.Definition == nil {
+				delete(item.Object, "kind")
+				delete(item.Object, "apiVersion")
+			}
+			items = append(items, item.Object)
 		}
-		return selector.Matches(set)
+		metadata := map[string]any{"resourceVersion": fmt.Sprint(revision)}
+		if req.Resource.Definition != nil {
+			metadata["continue"] = ""
+		}
+		return map[string]any{"kind": req.Resource.ListKind, "apiVersion": req.Resource.APIVersion(), "items": items, "metadata": metadata}, err
 	})
 }
 

@@ -139,7 +139,11 @@ func (op *operation) updateOnce(key store.Key, stored store.Object, change chang
 	if op.options.isDryRun() {
 		return op.asRead(op.dryRunView(obj, version)), nil
 	}
-	updated, err := op.store.Update(key, version, op.withStoredStatus(op.toStorage(obj), stored))
+	next, err := op.withinLimit(op.withStoredStatus(op.toStorage(obj), stored))
+	if err != nil {
+		return nil, err
+	}
+	updated, err := op.store.Update(key, version, next)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
@@ -171,6 +172,7 @@ type operation struct {
 	options     writeOptions
 	manager     string // field manager
 	isPost      bool   // a create by POST, not by update or apply
+	isApply     bool
 	warnings    []string
 	isOfMany    bool // part of a deletecollection
 	isUntyped   bool // the body is a Scale without an apiVersion
@@ -270,6 +272,16 @@ func (op *operation) toStorage(obj *unstructuredv1.Unstructured) store.Object {
 	stored.SetResourceVersion("")
 	stored.SetSelfLink("")
 	return stored.Object
+}
+
+// withinLimit returns an object within etcd's limit, if need be without its managedFields. An apply keeps managedFields.
+func (op *operation) withinLimit(obj store.Object) (store.Object, error) {
+	err := limits.CheckStored(obj)
+	if err == nil || op.isApply {
+		return obj, err
+	}
+	delete(nested.Map(obj, "metadata"), "managedFields")
+	return obj, limits.CheckStored(obj)
 }
 
 func storageVersion(resource *kinds.Resource) string {

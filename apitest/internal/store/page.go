@@ -1,0 +1,99 @@
+package store
+
+import (
+	"slices"
+	"strings"
+)
+
+// Query selects a part of a list.
+type Query struct {
+	Group, Resource string
+	Namespace       string // "" means all
+	Revision        int64  // 0 means the latest
+	// Start is the least key of the part: a name with a Namespace or for a cluster-scoped resource, otherwise NAMESPACE/NAME.
+	Start string
+	Limit int  // of objects; 0 means no limit
+	Count bool // sets Remaining
+}
+
+// Page is a part of a list. Revision is set with an error, too.
+type Page struct {
+	Objects   []Object
+	Revision  int64
+	More      bool // there are objects after Objects
+	Remaining int  // the number of objects after Objects
+}
+
+// Page returns the selected objects, ordered by namespace and name. Its time depends on the number of these objects, not on the
+// number of all objects, unless objects were created or deleted since Revision and Count is set. The errors are ErrCompacted and
+// ErrFuture.
+func (s *Store) Page(q Query) (Page, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	at := q.Revision
+	switch {
+	case at == 0:
+		at = s.revision
+	case at > s.revision:
+		return Page{Revision: s.revision}, ErrFuture
+	case at < s.compacted:
+		return Page{Revision: s.revision}, ErrCompacted
+	}
+	page := Page{Revision: at}
+	c := s.resources[resource{q.Group, q.Resource}]
+	if c == nil {
+		return page, nil
+	}
+	keys := c.keysFrom(q.Namespace, q.Start)
+	if q.Limit == 0 {
+		page.Objects = make([]Object, 0, min(c.live, len(keys)))
+	}
+	for i, path := range keys {
+		obj := c.records[path].at(at)
+		if obj == nil {
+			continue
+		}
+		if q.Limit > 0 && len(page.Objects) == q.Limit {
+			page.More = true
+			if q.Count {
+				page.Remaining = c.count(keys[i:], at)
+			}
+			break
+		}
+		page.Objects = append(page.Objects, obj)
+	}
+	return page, nil
+}
+
+// keysFrom returns the keys of a namespace, or of all, from start on.
+func (c *collection) keysFrom(namespace, start string) []string {
+	if namespace == "" {
+		from, _ := slices.BinarySearch(c.keys, start)
+		return c.keys[from:]
+	}
+	prefix := namespace + "/"
+	from, _ := slices.BinarySearch(c.keys, prefix+start)
+	keys := c.keys[from:]
+	end, _ := slices.BinarySearchFunc(keys, prefix, func(key, prefix string) int {
+		if strings.HasPrefix(key, prefix) {
+			return -1
+		}
+		return strings.Compare(key, prefix)
+	})
+	return keys[:end]
+}
+
+// count returns the number of objects of keys at a revision. If all keys have a live object that was created before the revision,
+// nothing is read.
+func (c *collection) count(keys []string, at int64) int {
+	if len(c.keys) == c.live && c.created <= at {
+		return len(keys)
+	}
+	n := 0
+	for _, path := range keys {
+		if c.records[path].at(at) != nil {
+			n++
+		}
+	}
+	return n
+}
