@@ -2,13 +2,12 @@ package discovery_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/scripted"
-	"github.com/anykind/anykind/transport"
 )
 
 const (
@@ -27,29 +25,30 @@ const (
 	plain   = `application/json`
 )
 
-// answer is one canned reply of the scripted server; the zero code means 200.
+// answer is a response. The zero code means 200.
 type answer struct {
 	code              int
 	contentType, body string
 }
 
-// script serves answers by path, 404 elsewhere, and counts the requests.
-func script(t *testing.T, answers map[string]answer) (*discovery.Client, *atomic.Int32) {
+func (a answer) respond(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", a.contentType)
+	if a.code != 0 {
+		w.WriteHeader(a.code)
+	}
+	_, _ = io.WriteString(w, a.body)
+}
+
+// script returns a client of a server that has answers by path, and 404 elsewhere.
+func script(t *testing.T, answers map[string]answer) (*discovery.Client, *scripted.Server) {
 	t.Helper()
-	requests := &atomic.Int32{}
-	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		reply, ok := answers[r.URL.Path]
-		if !ok {
-			reply.code = http.StatusNotFound
-		}
-		w.Header().Set("Content-Type", reply.contentType)
-		if reply.code != 0 {
-			w.WriteHeader(reply.code)
-		}
-		_, _ = io.WriteString(w, reply.body)
-	})
-	return discovery.New(scripted.Connect(t, server, nil), nil), requests
+	server := scripted.New("")
+	server.Handle("GET /api", scripted.NotServed)
+	server.Handle("GET /apis", scripted.NotServed)
+	for path, reply := range answers {
+		server.Handle("GET "+path, reply.respond)
+	}
+	return discovery.New(scripted.Connect(t, server, nil), nil), server
 }
 
 // aggregatedCore is /api as a server with aggregated discovery answers it, with what may be odd in it: a null kind.
@@ -68,7 +67,7 @@ const aggregatedApps = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"n
 
 func TestRefresh_AggregatedTakesTwoRequests(t *testing.T) {
 	for _, contentType := range []string{v2, v2beta1} {
-		client, requests := script(t, map[string]answer{
+		client, server := script(t, map[string]answer{
 			"/api": {contentType: contentType, body: aggregatedCore}, "/apis": {contentType: contentType, body: aggregatedApps},
 		})
 		snapshot, err := client.Snapshot(t.Context())
@@ -104,7 +103,7 @@ func TestRefresh_AggregatedTakesTwoRequests(t *testing.T) {
 		again, err := client.Snapshot(t.Context())
 		require.NoError(t, err)
 		assert.Same(t, snapshot, again)
-		assert.EqualValues(t, 2, requests.Load())
+		assert.Equal(t, 2, server.Count())
 	}
 }
 
@@ -131,7 +130,7 @@ func legacy() map[string]answer {
 }
 
 func TestRefresh_LegacyRequestsEachGroupVersion(t *testing.T) {
-	client, requests := script(t, legacy())
+	client, server := script(t, legacy())
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 
@@ -152,7 +151,7 @@ func TestRefresh_LegacyRequestsEachGroupVersion(t *testing.T) {
 			{Name: "v1beta1"}, // 404: gone since the groups were listed
 		}},
 	}, snapshot.Groups)
-	assert.EqualValues(t, 5, requests.Load())
+	assert.Equal(t, 5, server.Count())
 }
 
 func TestRefresh_OneAggregatedRootIsNotEnough(t *testing.T) {
@@ -224,11 +223,10 @@ func TestRefresh_RejectsOtherAnswers(t *testing.T) {
 }
 
 func TestRefresh_ErrorKeepsLatestSnapshot(t *testing.T) {
-	answers := legacy()
-	client, _ := script(t, answers)
+	client, server := script(t, legacy())
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
-	answers["/apis"] = answer{code: 500}
+	server.Handle("GET /apis", answer{code: 500}.respond)
 	_, err = client.Refresh(t.Context())
 	require.Error(t, err)
 	again, err := client.Snapshot(t.Context())
@@ -239,83 +237,50 @@ func TestRefresh_ErrorKeepsLatestSnapshot(t *testing.T) {
 // TestRefresh_OverlappingCallsShareLaterAnswer holds one refresh in flight while others pile up behind
 // it: they must not take its answer, which may be older than what they ask about, but may share the next one.
 func TestRefresh_OverlappingCallsShareLaterAnswer(t *testing.T) {
-	var round atomic.Int32
-	held := make(chan struct{})
-	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api" {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		if round.Add(1) == 1 {
-			close(held)
-			<-release
-		}
-		w.Header().Set("Content-Type", v2)
-		_, _ = fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"round%d.example"}}]}`, round.Load())
-	}))
-	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	defer conn.Close()
-	client := discovery.New(conn, nil)
-
-	var all sync.WaitGroup
-	all.Go(func() {
-		_, err := client.Refresh(t.Context())
-		assert.NoError(t, err)
-	})
-	<-held
-	const waiting = 20
-	started := make(chan struct{}, waiting)
-	groups := make([]string, waiting)
-	for i := range waiting {
-		all.Go(func() {
-			started <- struct{}{}
-			snapshot, err := client.Refresh(t.Context())
-			if assert.NoError(t, err) {
-				groups[i] = snapshot.Groups[0].Name
-			}
+	synctest.Test(t, func(t *testing.T) {
+		server := scripted.New("round1.example/v1")
+		document := scripted.New("round1.example/v1")
+		server.Handle("GET /apis", func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second)
+			document.ServeHTTP(w, r)
 		})
-	}
-	for range waiting {
-		<-started
-	}
-	time.Sleep(20 * time.Millisecond) // lets every one of them reach the queue
-	close(release)
-	all.Wait()
-
-	for _, group := range groups {
-		assert.Equal(t, "round2.example", group)
-	}
-	assert.EqualValues(t, 2, round.Load())
+		client := discovery.New(scripted.Connect(t, server, nil), nil)
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, err := client.Refresh(t.Context())
+			assert.NoError(t, err)
+		})
+		synctest.Wait() // the first refresh is in flight
+		for range 20 {
+			all.Go(func() {
+				snapshot, err := client.Refresh(t.Context())
+				if assert.NoError(t, err) {
+					assert.Equal(t, "round2.example", snapshot.Groups[0].Name)
+				}
+			})
+		}
+		synctest.Wait()
+		time.AfterFunc(1500*time.Millisecond, func() { document.Serve("round2.example/v1") })
+		all.Wait()
+		assert.Equal(t, 2, server.Discoveries())
+	})
 }
 
 func TestRefresh_WaitEndsWithContext(t *testing.T) {
-	held := make(chan struct{})
-	release := make(chan struct{})
-	var once sync.Once
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		once.Do(func() { close(held) })
-		<-release
-	}))
-	defer server.Close()
-	defer close(release)
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	defer conn.Close()
-	client := discovery.New(conn, nil)
-	first, cancelFirst := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { _, err := client.Refresh(first); done <- err }()
-	<-held
+	synctest.Test(t, func(t *testing.T) {
+		client := discovery.New(scripted.Connect(t, http.HandlerFunc(scripted.Hang), nil), nil)
+		first, cancelFirst := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { _, err := client.Refresh(first); done <- err }()
+		synctest.Wait()
 
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = client.Refresh(canceled)
-	require.ErrorIs(t, err, context.Canceled)
-	cancelFirst()
-	require.ErrorIs(t, <-done, context.Canceled)
+		canceled, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := client.Refresh(canceled)
+		require.ErrorIs(t, err, context.Canceled)
+		cancelFirst()
+		require.ErrorIs(t, <-done, context.Canceled)
+	})
 }
 
 func TestClient_ServerVersion(t *testing.T) {
@@ -334,14 +299,10 @@ func FuzzAggregatedAnswer(f *testing.F) {
 	f.Add([]byte(aggregatedApps))
 	f.Add([]byte(legacyGroups))
 	var body atomic.Pointer[[]byte]
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	conn := scripted.Connect(f, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", v2)
 		_, _ = w.Write(*body.Load())
-	}))
-	f.Cleanup(server.Close)
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(f, err)
-	f.Cleanup(conn.Close)
+	}), nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		body.Store(&data)
 		snapshot, err := discovery.New(conn, nil).Refresh(t.Context())

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -124,7 +125,7 @@ func smallItem(group string) string {
 }
 
 func newFaultyPeer() *faultyPeer {
-	return &faultyPeer{api: httpAnswer(aggregated("/v1 pods")), apis: httpAnswer(smallDocument)}
+	return &faultyPeer{api: httpAnswer(scripted.Index(pods, true)), apis: httpAnswer(smallDocument)}
 }
 
 // TestRefresh_CutAtEveryByte expects an error and the snapshot of before.

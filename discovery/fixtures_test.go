@@ -1,12 +1,11 @@
 package discovery
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,64 +13,84 @@ import (
 	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
-// changingServer is a server whose answers a test changes, with ETags as real ones give them. A path that hangs answers when
-// its request is given up.
-type changingServer struct {
-	answers map[string]string // a body, or an HTTP status
-	hang    map[string]bool
-	full    atomic.Int32 // answers with a body
+// Resources in the format of scripted.Index.
+const (
+	pods         = "/v1 pods pod Pod - - get\n"
+	deployments  = "apps/v1 deployments deployment Deployment - - get\n"
+	daemonSets   = "apps/v1 daemonsets daemonset DaemonSet - - get\n"
+	statefulSets = "apps/v1 statefulsets statefulset StatefulSet - - get\n"
+	jobs         = "batch/v1 jobs job Job - - get\n"
+	carts        = "shop/v1 carts - Cart - - get\n"
+	things       = "late/v1 things thing Thing - - get\n"
+)
+
+const emptyMetadata = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[]}`
+
+// testServer is a scripted server of pods and deployments. The lists of watchedSources are empty, and their watches stay open.
+type testServer struct {
+	*scripted.Server
+	began time.Time
 }
 
-func (s *changingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.hang[r.URL.Path] {
-		<-r.Context().Done()
-		return
+func newServer() *testServer {
+	s := &testServer{scripted.New(pods + deployments), time.Now()}
+	s.handleAll(nil)
+	return s
+}
+
+// handleAll responds to all requests, or for nil as a new server does.
+func (s *testServer) handleAll(response http.HandlerFunc) {
+	responses := []http.HandlerFunc{response}
+	list := response
+	watch := response
+	if response == nil {
+		responses = nil
+		list = scripted.JSON(emptyMetadata)
+		watch = scripted.Watch()
 	}
-	body, ok := s.answers[r.URL.Path]
-	code := http.StatusNotFound
-	if _, err := fmt.Sscanf(body, "%d", &code); err == nil || !ok {
-		w.WriteHeader(code)
-		return
+	for _, route := range []string{"GET /api", "GET /apis", ""} {
+		s.Handle(route, responses...)
 	}
-	if strings.Contains(body, "APIGroupDiscoveryList") {
-		etag := fmt.Sprintf(`"%x"`, body)
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		w.Header().Set("ETag", etag)
-		if r.Header.Get("If-None-Match") == etag {
-			w.WriteHeader(http.StatusNotModified)
-			return
+	for _, path := range watchedSources {
+		s.Handle("GET "+path, list)
+		s.Handle("WATCH "+path, watch)
+	}
+}
+
+// serve serves pods and resources, also after a different response to GET /apis.
+func (s *testServer) serve(resources string) {
+	s.Serve(pods + resources)
+	s.Handle("GET /apis")
+}
+
+// serveJSON responds to each path with a document.
+func (s *testServer) serveJSON(documents map[string]string) {
+	for path, document := range documents {
+		s.Handle("GET "+path, scripted.JSON(document))
+	}
+}
+
+// asked returns the number of requests for a path or, for "watch", of watches of definitions.
+func (s *testServer) asked(path string) int {
+	count := 0
+	for _, r := range s.Requests() {
+		requested, query, _ := strings.Cut(r.URI, "?")
+		if strings.Contains(query, "watch=") && requested == definitionsPath {
+			requested = "watch"
+		}
+		if requested == path {
+			count++
 		}
 	}
-	s.full.Add(1)
-	_, _ = w.Write([]byte(body))
+	return count
 }
 
-func serving(t *testing.T, answers map[string]string) (*changingServer, *Client) {
+// serving returns a server of pods and resources, and its client.
+func serving(t *testing.T, resources string) (*testServer, *Client) {
 	t.Helper()
-	script := &changingServer{answers: answers, hang: map[string]bool{}}
-	return script, New(scripted.Connect(t, script, nil), nil)
-}
-
-// aggregated is a discovery root's answer: "apps/v1 deployments,!stale/v1 things".
-func aggregated(groups string) string {
-	var items []string
-	for entry := range strings.SplitSeq(groups, ",") {
-		gv, plural, _ := strings.Cut(entry, " ")
-		freshness := "Current"
-		if rest, stale := strings.CutPrefix(gv, "!"); stale {
-			gv = rest
-			freshness = "Stale"
-		}
-		group, version, _ := strings.Cut(gv, "/")
-		resources := ""
-		if plural != "" {
-			resources = fmt.Sprintf(`{"resource":%q,"responseKind":{"group":%q,"version":%q,"kind":%q},"scope":"Namespaced","verbs":["get"]}`,
-				plural, group, version, "Kind-"+plural)
-		}
-		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q},"versions":[{"version":%q,"freshness":%q,"resources":[%s]}]}`,
-			group, version, freshness, resources))
-	}
-	return `{"kind":"APIGroupDiscoveryList","items":[` + strings.Join(items, ",") + `]}`
+	server := newServer()
+	server.serve(resources)
+	return server, New(scripted.Connect(t, server, nil), nil)
 }
 
 func refresh(t *testing.T, client *Client) *Snapshot {

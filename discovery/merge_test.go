@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,42 +17,49 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/transport"
 )
 
 func TestRefresh_UnchangedReturnsSameSnapshot(t *testing.T) {
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	var whole atomic.Int32
+	server := newServer()
+	client := New(scripted.Connect(t, server, &transport.Options{OnAttempt: func(_ context.Context, attempt transport.Attempt) {
+		if attempt.StatusCode == http.StatusOK {
+			whole.Add(1)
+		}
+	}}), nil)
 	first := refresh(t, client)
-	assert.EqualValues(t, 2, script.full.Load())
+	assert.EqualValues(t, 2, whole.Load())
 	assert.Same(t, first, refresh(t, client))
-	assert.EqualValues(t, 2, script.full.Load())
+	assert.EqualValues(t, 2, whole.Load())
 
-	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	server.serve(deployments + jobs)
 	second := refresh(t, client)
-	assert.EqualValues(t, 3, script.full.Load(), "only what changed is sent again")
+	assert.EqualValues(t, 3, whole.Load(), "only what changed is sent again")
 	assert.Len(t, second.Groups, 3)
 	assert.Len(t, first.Groups, 2, "a snapshot that was handed out stays as it is")
 }
 
 func TestSnapshot_RemovedUntilServedAgain(t *testing.T) {
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments,batch/v1 jobs")})
+	script, client := serving(t, deployments+jobs)
 	refresh(t, client)
-	script.answers["/apis"] = aggregated("apps/v1 deployments")
+	script.serve(deployments)
 	removed := refresh(t, client).Removed
 	require.Len(t, removed, 1)
 	assert.Equal(t, "batch/v1, Resource=jobs", removed[0].Resource.GVR.String())
-	script.answers["/api"] = aggregated("/v1 services")
+	script.Handle("GET /api", scripted.New("/v1 services\n").ServeHTTP)
 	removed = refresh(t, client).Removed
 	require.Len(t, removed, 2)
 	assert.Equal(t, "pods", removed[0].Resource.GVR.Resource, "the latest first")
-	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	script.serve(deployments + jobs)
 	removed = refresh(t, client).Removed
 	require.Len(t, removed, 1)
 }
 
 func TestRefresh_StaleVersionKeepsLastResources(t *testing.T) {
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("metrics/v1 nodes")})
+	script, client := serving(t, "metrics/v1 nodes\n")
 	refresh(t, client)
-	script.answers["/apis"] = aggregated("!metrics/v1 ")
+	script.serve("stale metrics/v1\n")
 	snapshot := refresh(t, client)
 	version := snapshot.Groups[1].Versions[0]
 	assert.False(t, version.Healthy())
@@ -71,34 +79,35 @@ func TestRefresh_FailedVersionsKeepLastResources(t *testing.T) {
 		}
 		return `{"kind":"APIGroupList","groups":[` + strings.Join(items, ",") + `]}`
 	}
-	script, client := serving(t, map[string]string{
-		"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/api/v1": resources("v1", "pods"),
-		"/apis": groups("apps", "metrics", "denied"), "/apis/apps/v1": resources("apps/v1", "deployments"),
-		"/apis/metrics/v1": resources("metrics/v1", "nodes"), "/apis/denied/v1": resources("denied/v1", "secrets"),
-	})
-	first := refresh(t, client)
-	assert.Same(t, first, refresh(t, client), "an older server gives no ETag, but says the same")
+	synctest.Test(t, func(t *testing.T) {
+		script, client := serving(t, "")
+		script.serveJSON(map[string]string{
+			"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/api/v1": resources("v1", "pods"),
+			"/apis": groups("apps", "metrics", "denied"), "/apis/apps/v1": resources("apps/v1", "deployments"),
+			"/apis/metrics/v1": resources("metrics/v1", "nodes"), "/apis/denied/v1": resources("denied/v1", "secrets"),
+		})
+		first := refresh(t, client)
+		assert.Same(t, first, refresh(t, client), "an older server gives no ETag, but says the same")
 
-	client.versionTimeout = 200 * time.Millisecond
-	client.versionGrace = 50 * time.Millisecond
-	script.hang["/apis/metrics/v1"] = true
-	script.answers["/apis/denied/v1"] = "403"
-	script.answers["/apis/apps/v1"] = resources("apps/v1", "daemonsets")
-	snapshot := refresh(t, client)
-	for _, name := range []string{"metrics", "denied"} {
-		version := versionOf(snapshot, name)
-		require.Error(t, version.Err)
-		assert.Len(t, version.Resources, 1)
-	}
-	assert.NotNil(t, snapshot.resourcesByGVR()[schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}])
-	require.Len(t, snapshot.Removed, 1)
-	assert.Equal(t, "deployments", snapshot.Removed[0].Resource.GVR.Resource)
+		script.Handle("GET /apis/metrics/v1", scripted.Hang)
+		script.Handle("GET /apis/denied/v1", scripted.Status(403, ""))
+		script.Handle("GET /apis/apps/v1", scripted.JSON(resources("apps/v1", "daemonsets")))
+		snapshot := refresh(t, client)
+		for _, name := range []string{"metrics", "denied"} {
+			version := versionOf(snapshot, name)
+			require.Error(t, version.Err)
+			assert.Len(t, version.Resources, 1)
+		}
+		assert.NotNil(t, snapshot.resourcesByGVR()[schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}])
+		require.Len(t, snapshot.Removed, 1)
+		assert.Equal(t, "deployments", snapshot.Removed[0].Resource.GVR.Resource)
+	})
 }
 
 func TestRefresh_OutageKeepsSnapshot(t *testing.T) {
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	script, client := serving(t, deployments)
 	first := refresh(t, client)
-	script.answers["/apis"] = "503"
+	script.Handle("GET /apis", scripted.Status(503, ""))
 	_, err := client.Refresh(t.Context())
 	require.Error(t, err)
 	latest, err := client.Snapshot(t.Context())
@@ -107,22 +116,22 @@ func TestRefresh_OutageKeepsSnapshot(t *testing.T) {
 }
 
 func TestRefreshGroup_ReplacesGroup(t *testing.T) {
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments,shop/v1 carts")})
+	script, client := serving(t, deployments+carts)
 	refresh(t, client)
 	list := `{"kind":"APIResourceList","groupVersion":"shop/v1","resources":[
-		{"name":"tills","kind":"Till","verbs":["get"]},{"name":"carts","kind":"Kind-carts","namespaced":true,"verbs":["get"]}]}`
-	script.answers["/apis/shop"] = `{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`
-	script.answers["/apis/shop/v1"] = list
+		{"name":"tills","kind":"Till","verbs":["get"]},{"name":"carts","kind":"Cart","namespaced":true,"verbs":["get"]}]}`
+	script.Handle("GET /apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`))
+	script.Handle("GET /apis/shop/v1", scripted.JSON(list))
 	changes := difference(refresh(t, client), after(t, client, "shop"))
 	require.Len(t, changes, 1)
 	assert.Equal(t, "tills", changes[0].New.GVR.Resource, "the cart is the same in both forms of discovery")
 
-	delete(script.answers, "/apis/shop")
+	script.Handle("GET /apis/shop")
 	assert.Len(t, after(t, client, "shop").Groups, 2)
-	script.answers["/apis/shop"] = "500"
+	script.Handle("GET /apis/shop", scripted.Status(500, ""))
 	require.Error(t, client.refreshGroup(t.Context(), "shop"))
-	script.answers["/apis/new"] = strings.ReplaceAll(`{"kind":"APIGroup","name":"new","versions":[{"version":"v1"}]}`, "shop", "new")
-	script.answers["/apis/new/v1"] = strings.ReplaceAll(list, "shop", "new")
+	script.Handle("GET /apis/new", scripted.JSON(`{"kind":"APIGroup","name":"new","versions":[{"version":"v1"}]}`))
+	script.Handle("GET /apis/new/v1", scripted.JSON(strings.ReplaceAll(list, "shop", "new")))
 	assert.Len(t, after(t, client, "new").Groups, 3)
 	// The whole, which knows nothing of new, is built anew and not from what it said before.
 	assert.Len(t, refresh(t, client).Groups, 3)
@@ -139,12 +148,12 @@ func delayed(handle http.HandlerFunc) http.HandlerFunc {
 
 func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
-		server.replace("/apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
-		server.replace("/apis/shop/v1", scripted.JSON(`{"kind":"APIResourceList","resources":[{"name":"carts","kind":"Cart"}]}`))
+		server := newServer()
+		server.Handle("GET /apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
+		server.Handle("GET /apis/shop/v1", scripted.JSON(`{"kind":"APIResourceList","resources":[{"name":"carts","kind":"Cart"}]}`))
 		client := New(scripted.Connect(t, server, nil), nil)
 		refresh(t, client)
-		server.replace("/apis", delayed(answerAggregated("apps/v1 deployments")))
+		server.Handle("GET /apis", delayed(scripted.New(deployments).ServeHTTP))
 		var whole sync.WaitGroup
 		whole.Go(func() { refresh(t, client) })
 		time.Sleep(time.Second / 2)
@@ -158,7 +167,7 @@ func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
 
 // TestRefresh_KeptGroupIsNotWritten reads a published snapshot while a merge keeps one of its groups.
 func TestRefresh_KeptGroupIsNotWritten(t *testing.T) {
-	_, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("!shop/v1 ")})
+	_, client := serving(t, "stale shop/v1\n")
 	published := refresh(t, client)
 	client.groupRequestedAt["shop"] = published.TakenAt.Add(time.Hour)
 	var reader sync.WaitGroup
@@ -177,14 +186,14 @@ func TestRefresh_KeptGroupIsNotWritten(t *testing.T) {
 
 func TestRefreshGroup_LosesToNewerWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
+		server := newServer()
 		client := New(scripted.Connect(t, server, nil), nil)
 		refresh(t, client)
-		server.replace("/apis/shop", delayed(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
+		server.Handle("GET /apis/shop", delayed(scripted.NotServed))
 		var group sync.WaitGroup
 		group.Go(func() { assert.NoError(t, client.refreshGroup(t.Context(), "shop")) })
 		time.Sleep(time.Second / 2)
-		server.replace("/apis", answerAggregated("shop/v1 carts"))
+		server.serve(carts)
 		refresh(t, client)
 		group.Wait()
 		assert.Contains(t, groupsByName(client.Latest()), "shop")
@@ -199,12 +208,12 @@ func after(t *testing.T, client *Client, group string) *Snapshot {
 }
 
 func TestClient_ChangesOfSlowConsumerAreCombined(t *testing.T) {
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	script, client := serving(t, deployments)
 	refresh(t, client)
 	changes := client.Changes(t.Context())
-	script.answers["/apis"] = aggregated("apps/v1 statefulsets")
+	script.serve(statefulSets)
 	refresh(t, client)
-	script.answers["/apis"] = aggregated("apps/v1 daemonsets")
+	script.serve(daemonSets)
 	refresh(t, client)
 	var seen []string
 	for change := range changes {
@@ -216,17 +225,6 @@ func TestClient_ChangesOfSlowConsumerAreCombined(t *testing.T) {
 		break
 	}
 	assert.Equal(t, []string{"+daemonsets", "-deployments"}, seen)
-}
-
-func TestRun_EndedWatchesAreDelayed(t *testing.T) {
-	const list = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`
-	script, client := serving(t, map[string]string{
-		"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments"), watchedSources[0]: list, watchedSources[1]: list,
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, client.Run(ctx), context.DeadlineExceeded)
-	assert.Less(t, script.full.Load(), int32(20))
 }
 
 func TestEqualVersions_ComparesErrorText(t *testing.T) {

@@ -16,19 +16,19 @@ import (
 
 func TestOptions_CacheDirIsReadAndUpdated(t *testing.T) {
 	dir := t.TempDir()
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	script, client := serving(t, deployments)
 	first := New(client.conn, &Options{CacheDir: dir})
 	_, err := first.Snapshot(t.Context())
 	require.NoError(t, err)
-	asked := script.full.Load()
+	asked := script.Count()
 
 	second := New(client.conn, &Options{CacheDir: dir})
 	cached, err := second.Snapshot(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, asked, script.full.Load(), "nobody was asked")
+	assert.Equal(t, asked, script.Count(), "nobody was asked")
 	assert.Len(t, cached.Groups, 2)
 
-	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	script.serve(deployments + jobs)
 	fresh := refresh(t, second)
 	assert.Len(t, fresh.Groups, 3)
 	third, err := New(client.conn, &Options{CacheDir: dir}).Snapshot(t.Context())
@@ -38,7 +38,7 @@ func TestOptions_CacheDirIsReadAndUpdated(t *testing.T) {
 
 func TestOptions_CacheDirIsWrittenOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		script := &changingServer{answers: map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")}}
+		script := newServer()
 		client := New(scripted.Connect(t, script, nil), &Options{CacheDir: t.TempDir()})
 		refresh(t, client)
 		file := filepath.Join(client.disk.dir, groupsFile)
@@ -49,14 +49,14 @@ func TestOptions_CacheDirIsWrittenOnceAnHour(t *testing.T) {
 		refresh(t, client)
 		assert.FileExists(t, file, "its files expire")
 		require.NoError(t, os.Remove(file))
-		script.answers["/apis"] = aggregated("apps/v1 daemonsets")
+		script.serve(daemonSets)
 		refresh(t, client)
 		assert.FileExists(t, file)
 	})
 }
 
 func TestOptions_UnusableCacheDirIsIgnored(t *testing.T) {
-	_, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	_, client := serving(t, deployments)
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, (&Snapshot{}).Save(file)) // where a folder should be
 	snapshot, err := New(client.conn, &Options{CacheDir: file}).Snapshot(t.Context())
@@ -65,7 +65,7 @@ func TestOptions_UnusableCacheDirIsIgnored(t *testing.T) {
 }
 
 func TestOptions_SavedSnapshotOfflineAndFirst(t *testing.T) {
-	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	script, client := serving(t, deployments)
 	path := filepath.Join(t.TempDir(), "snapshot.json")
 	require.NoError(t, refresh(t, client).Save(path))
 	saved, err := Load(path)
@@ -84,7 +84,7 @@ func TestOptions_SavedSnapshotOfflineAndFirst(t *testing.T) {
 	latest, err = pinned.Snapshot(context.Background())
 	require.NoError(t, err)
 	assert.Same(t, saved, latest)
-	script.answers["/apis"] = aggregated("batch/v1 jobs")
+	script.serve(jobs)
 	after := refresh(t, pinned)
 	assert.Equal(t, "batch", after.Groups[1].Name)
 	require.Len(t, after.Removed, 1)

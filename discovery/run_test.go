@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,70 +20,9 @@ import (
 
 const (
 	aggregatedType  = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-	emptyMetadata   = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[]}`
 	expiredEvent    = `{"type":"ERROR","object":{"kind":"Status","status":"Failure","code":410,"reason":"Expired"}}`
 	widgetsModified = `{"type":"MODIFIED","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"widgets.shop","resourceVersion":"6"}}}`
 )
-
-// scriptedServer serves the requests of Client.Run; a test replaces answers by path, "watch" for the watches of definitions.
-type scriptedServer struct {
-	mu       sync.Mutex
-	replaced map[string]http.HandlerFunc
-	requests map[string][]time.Duration // since began
-	began    time.Time
-}
-
-func newScriptedServer() *scriptedServer {
-	return &scriptedServer{replaced: map[string]http.HandlerFunc{}, requests: map[string][]time.Duration{}, began: time.Now()}
-}
-
-func (s *scriptedServer) replace(path string, handle http.HandlerFunc) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.replaced[path] = handle
-}
-
-func (s *scriptedServer) asked(path string) []time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]time.Duration(nil), s.requests[path]...)
-}
-
-func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
-	watching := r.URL.Query().Get("watch") != ""
-	if watching && path == definitionsPath {
-		path = "watch"
-	}
-	s.mu.Lock()
-	s.requests[path] = append(s.requests[path], time.Since(s.began))
-	replaced := s.replaced[path]
-	every := s.replaced["*"]
-	s.mu.Unlock()
-	switch {
-	case every != nil:
-		every(w, r)
-	case replaced != nil:
-		replaced(w, r)
-	case watching:
-		scripted.Watch()(w, r)
-	case path == watchedSources[0], path == watchedSources[1]:
-		scripted.JSON(emptyMetadata)(w, r)
-	case path == "/api":
-		answerAggregated("/v1 pods")(w, r)
-	case path == "/apis":
-		answerAggregated("apps/v1 deployments")(w, r)
-	default:
-		w.WriteHeader(http.StatusNotFound)
-	}
-}
-
-func answerAggregated(groups string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", aggregatedType)
-		_, _ = io.WriteString(w, aggregated(groups))
-	}
-}
 
 // startRun runs Live until stop is called, which returns its error. ended is closed when it has ended.
 func startRun(t *testing.T, server http.Handler) (client *Client, ended chan struct{}, stop func() error) {
@@ -101,14 +39,14 @@ func startRun(t *testing.T, server http.Handler) (client *Client, ended chan str
 
 func TestRun_EndsWithContextErrorAndCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, stop := startRun(t, newScriptedServer())
+		_, _, stop := startRun(t, newServer())
 		synctest.Wait()
 		err := stop()
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 
-		server := newScriptedServer()
-		server.replace("*", scripted.Status(http.StatusServiceUnavailable, "ServiceUnavailable"))
+		server := newServer()
+		server.handleAll(scripted.Status(http.StatusServiceUnavailable, "ServiceUnavailable"))
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, io.ErrNoProgress)
 		defer cancel()
 		err = New(scripted.Connect(t, server, nil), nil).Run(ctx)
@@ -121,9 +59,9 @@ func TestRun_SurvivesDenialsOfRestart(t *testing.T) {
 	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusServiceUnavailable} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newScriptedServer()
+				server := newServer()
 				broken := make(chan struct{})
-				server.replace("watch", func(w http.ResponseWriter, r *http.Request) {
+				server.Handle("WATCH "+definitionsPath, func(w http.ResponseWriter, r *http.Request) {
 					w.(http.Flusher).Flush()
 					select {
 					case <-broken:
@@ -133,13 +71,13 @@ func TestRun_SurvivesDenialsOfRestart(t *testing.T) {
 				})
 				_, _, stop := startRun(t, server)
 				time.Sleep(40 * time.Second)
-				server.replace("*", scripted.Status(code, ""))
+				server.handleAll(scripted.Status(code, ""))
 				close(broken)
 				time.Sleep(2 * time.Second)
-				server.replace("watch", scripted.Watch(widgetsModified))
-				server.replace("*", nil)
+				server.handleAll(nil)
+				server.Handle("WATCH "+definitionsPath, scripted.Watch(widgetsModified))
 				time.Sleep(10 * time.Second)
-				assert.NotEmpty(t, server.asked("/apis/shop"), "it follows definitions again")
+				assert.NotZero(t, server.asked("/apis/shop"), "it follows definitions again")
 				require.ErrorIs(t, stop(), context.Canceled)
 			})
 		})
@@ -148,16 +86,16 @@ func TestRun_SurvivesDenialsOfRestart(t *testing.T) {
 
 func TestRun_RepeatsFirstRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
-		server.replace("/apis", scripted.Status(http.StatusServiceUnavailable, "ServiceUnavailable"))
+		server := newServer()
+		server.Handle("GET /apis", scripted.Status(http.StatusServiceUnavailable, "ServiceUnavailable"))
 		client, _, _ := startRun(t, server)
 		time.Sleep(20 * time.Second)
 		assert.Nil(t, client.Latest())
-		assert.Empty(t, server.asked(watchedSources[1]), "nothing is watched before there is a snapshot")
-		server.replace("/apis", nil)
+		assert.Zero(t, server.asked(watchedSources[1]), "nothing is watched before there is a snapshot")
+		server.Handle("GET /apis")
 		time.Sleep(20 * time.Second)
 		assert.NotNil(t, client.Latest())
-		assert.NotEmpty(t, server.asked("watch"))
+		assert.NotZero(t, server.asked("watch"))
 	})
 }
 
@@ -171,17 +109,17 @@ func groupsByName(s *Snapshot) map[string]Group {
 
 func TestRun_ReportsDenialsThatStay(t *testing.T) {
 	for _, c := range []struct {
-		name, path string
-		after      time.Duration // at most
+		name, route string
+		after       time.Duration // at most
 	}{
-		{"list", watchedSources[1], 15 * time.Second},
-		{"watch", "watch", 15 * time.Second},
-		{"discovery", "/apis", 15 * time.Second},
+		{"list", "GET " + watchedSources[1], 15 * time.Second},
+		{"watch", "WATCH " + definitionsPath, 15 * time.Second},
+		{"discovery", "GET /apis", 15 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newScriptedServer()
-				server.replace(c.path, scripted.Status(http.StatusForbidden, "Forbidden"))
+				server := newServer()
+				server.Handle(c.route, scripted.Status(http.StatusForbidden, "Forbidden"))
 				_, ended, stop := startRun(t, server)
 				<-ended
 				assert.True(t, apierrors.IsForbidden(stop()), "%v", stop())
@@ -194,10 +132,10 @@ func TestRun_ReportsDenialsThatStay(t *testing.T) {
 
 func TestRun_ReportsDiscoveryDeniedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
+		server := newServer()
 		_, ended, stop := startRun(t, server)
 		time.Sleep(time.Minute)
-		server.replace("/apis", scripted.Status(http.StatusForbidden, "Forbidden"))
+		server.Handle("GET /apis", scripted.Status(http.StatusForbidden, "Forbidden"))
 		<-ended
 		assert.True(t, apierrors.IsForbidden(stop()))
 		assert.Less(t, time.Since(server.began), 2*time.Minute)
@@ -206,12 +144,12 @@ func TestRun_ReportsDiscoveryDeniedLater(t *testing.T) {
 
 func TestRun_ReportsDenialDuringHangingRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
-		server.replace("/apis/shop", scripted.Watch())
-		server.replace("watch", func(w http.ResponseWriter, r *http.Request) {
+		server := newServer()
+		server.Handle("GET /apis/shop", scripted.Watch())
+		server.Handle("WATCH "+definitionsPath, func(w http.ResponseWriter, r *http.Request) {
 			w.(http.Flusher).Flush()
 			time.Sleep(time.Minute)
-			server.replace("/apis", scripted.Status(http.StatusForbidden, "Forbidden"))
+			server.Handle("GET /apis", scripted.Status(http.StatusForbidden, "Forbidden"))
 			scripted.Watch(widgetsModified)(w, r)
 		})
 		_, ended, stop := startRun(t, server)
@@ -219,23 +157,23 @@ func TestRun_ReportsDenialDuringHangingRequest(t *testing.T) {
 		case <-ended:
 		case <-time.After(2 * time.Minute):
 		}
-		assert.NotEmpty(t, server.asked("/apis/shop"))
+		assert.NotZero(t, server.asked("/apis/shop"))
 		assert.True(t, apierrors.IsForbidden(stop()), "it waits for the request that hangs")
 	})
 }
 
 func TestRun_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
+		server := newServer()
 		deny := []time.Duration{60 * time.Second, 85 * time.Second}
 		denied := atomic.Int32{}
-		server.replace("/apis", func(w http.ResponseWriter, r *http.Request) {
+		server.Handle("GET /apis", func(w http.ResponseWriter, r *http.Request) {
 			if next := int(denied.Load()); next < len(deny) && time.Since(server.began) >= deny[next] {
 				denied.Add(1)
 				scripted.Status(http.StatusForbidden, "Forbidden")(w, r)
 				return
 			}
-			answerAggregated("apps/v1 deployments")(w, r)
+			scripted.New(deployments).ServeHTTP(w, r)
 		})
 		_, _, stop := startRun(t, server)
 		time.Sleep(3 * time.Minute)
@@ -246,13 +184,13 @@ func TestRun_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 
 func TestRun_WatchesAgainAfterNotFoundDuringRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
+		server := newServer()
 		var lists atomic.Int32
-		server.replace("watch", scripted.Watch(expiredEvent))
-		server.replace(definitionsPath, func(w http.ResponseWriter, r *http.Request) {
+		server.Handle("WATCH "+definitionsPath, scripted.Watch(expiredEvent))
+		server.Handle("GET "+definitionsPath, func(w http.ResponseWriter, r *http.Request) {
 			if lists.Add(1) == 2 {
 				w.WriteHeader(http.StatusNotFound)
-				server.replace("watch", scripted.Watch())
+				server.Handle("WATCH "+definitionsPath, scripted.Watch())
 				return
 			}
 			scripted.JSON(emptyMetadata)(w, r)
@@ -260,29 +198,29 @@ func TestRun_WatchesAgainAfterNotFoundDuringRelist(t *testing.T) {
 		_, _, stop := startRun(t, server)
 		time.Sleep(time.Minute)
 		assert.EqualValues(t, 3, lists.Load())
-		assert.Len(t, server.asked("watch"), 2)
+		assert.Equal(t, 2, server.asked("watch"))
 		require.ErrorIs(t, stop(), context.Canceled)
 	})
 }
 
 func TestRun_WatchesSourcesThatAppear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
-		server.replace(definitionsPath, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+		server := newServer()
+		server.Handle("GET "+definitionsPath, scripted.NotServed)
 		startRun(t, server)
 		time.Sleep(time.Minute)
-		assert.Empty(t, server.asked("watch"))
-		assert.Less(t, len(server.asked(definitionsPath)), 15)
-		server.replace(definitionsPath, nil)
+		assert.Zero(t, server.asked("watch"))
+		assert.Less(t, server.asked(definitionsPath), 15)
+		server.Handle("GET "+definitionsPath, scripted.JSON(emptyMetadata))
 		time.Sleep(time.Minute)
-		assert.Len(t, server.asked("watch"), 1)
+		assert.Equal(t, 1, server.asked("watch"))
 	})
 }
 
 func TestRun_RefreshesAllDespiteBusyDefinitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
-		server.replace("watch", func(w http.ResponseWriter, r *http.Request) {
+		server := newServer()
+		server.Handle("WATCH "+definitionsPath, func(w http.ResponseWriter, r *http.Request) {
 			for i := 6; r.Context().Err() == nil; i++ {
 				_, _ = fmt.Fprintln(w, strings.Replace(widgetsModified, `"6"`, fmt.Sprintf(`"%d"`, i), 1))
 				w.(http.Flusher).Flush()
@@ -292,25 +230,27 @@ func TestRun_RefreshesAllDespiteBusyDefinitions(t *testing.T) {
 				}
 			}
 		})
-		startRun(t, server)
+		last := server.began
+		server.Handle("GET /apis", func(w http.ResponseWriter, r *http.Request) {
+			assert.LessOrEqual(t, time.Since(last), 40*time.Second)
+			last = time.Now()
+			scripted.New(deployments).ServeHTTP(w, r)
+		})
+		_, _, stop := startRun(t, server)
 		time.Sleep(10 * time.Minute)
-		var last time.Duration
-		for _, at := range server.asked("/apis") {
-			assert.LessOrEqual(t, at-last, 40*time.Second)
-			last = at
-		}
-		assert.Greater(t, last, 9*time.Minute)
+		require.ErrorIs(t, stop(), context.Canceled)
+		assert.Greater(t, last.Sub(server.began), 9*time.Minute)
 	})
 }
 
 func TestRun_EndsHangingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
+		server := newServer()
 		client, _, stop := startRun(t, server)
 		time.Sleep(time.Second)
-		server.replace("/apis", scripted.Watch()) // as a connection that is dead unnoticed
+		server.Handle("GET /apis", scripted.Watch()) // as a connection that is dead unnoticed
 		time.Sleep(2 * time.Minute)
-		server.replace("/apis", answerAggregated("apps/v1 deployments,batch/v1 jobs"))
+		server.serve(deployments + jobs)
 		time.Sleep(2 * time.Minute)
 		assert.Contains(t, groupsByName(client.Latest()), "batch")
 		require.ErrorIs(t, stop(), context.Canceled)
@@ -328,11 +268,11 @@ func TestRun_EndedWatchesAreRepeatedWithDelay(t *testing.T) {
 			"failed":      scripted.Watch(`{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}`),
 			"bad request": scripted.Watch(`{"type":"ERROR","object":{"kind":"Status","code":400,"message":"odd"}}`),
 		} {
-			server := newScriptedServer()
-			server.replace("watch", handle)
+			server := newServer()
+			server.Handle("WATCH "+definitionsPath, handle)
 			_, _, stop := startRun(t, server)
 			time.Sleep(time.Minute)
-			watches := len(server.asked("watch"))
+			watches := server.asked("watch")
 			assert.Less(t, watches, 60, name) // transport repeats what was aborted three times
 			assert.Greater(t, watches, 4, name)
 			require.ErrorIs(t, stop(), context.Canceled, name)

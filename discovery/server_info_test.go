@@ -9,7 +9,8 @@ import (
 )
 
 func TestClient_ServerVersionErrorsAreShort(t *testing.T) {
-	_, client := serving(t, map[string]string{"/version": "\x1b[31m" + strings.Repeat("x", 1<<20)})
+	server, client := serving(t, "")
+	server.serveJSON(map[string]string{"/version": "\x1b[31m" + strings.Repeat("x", 1<<20)})
 	_, err := client.ServerVersion(t.Context())
 	require.ErrorContains(t, err, "decode version")
 	assert.Less(t, len(err.Error()), 500)

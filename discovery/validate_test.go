@@ -27,8 +27,10 @@ import (
 // answering is a client of a server that answers at /apis with items, and serves a healthy core group.
 func answering(t *testing.T, items string) *Client {
 	t.Helper()
-	_, client := serving(t, map[string]string{
-		"/api": aggregated("/v1 pods"), "/apis": `{"kind":"APIGroupDiscoveryList","items":[` + items + `]}`,
+	server, client := serving(t, "")
+	server.Handle("GET /apis", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", aggregatedType)
+		_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[`+items+`]}`)
 	})
 	return client
 }
@@ -115,7 +117,8 @@ func TestRefresh_AcceptsUnusualNames(t *testing.T) {
 }
 
 func TestRefresh_ValidatesNamesOfLegacyDiscovery(t *testing.T) {
-	script, client := serving(t, map[string]string{
+	script, client := serving(t, "")
+	script.serveJSON(map[string]string{
 		"/api": `{"kind":"APIVersions","versions":["v1","../../secrets"]}`, "/api/v1": `{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod"}]}`,
 		"/apis":                `{"kind":"APIGroupList","groups":[{"name":"../api","versions":[{"version":"v1"}]},{"name":"bad.example","versions":[{"version":"v1"}]}]}`,
 		"/apis/bad.example/v1": `{"kind":"APIResourceList","resources":[{"name":"../secrets","kind":"Secret"}]}`,
@@ -124,16 +127,16 @@ func TestRefresh_ValidatesNamesOfLegacyDiscovery(t *testing.T) {
 	assert.Len(t, snapshot.Rejected, 2)
 	assert.Len(t, snapshot.Groups, 2)
 	require.ErrorContains(t, snapshot.Groups[1].Versions[0].Err, `invalid resource name ".."`)
-	assert.EqualValues(t, 4, script.full.Load(), "no request for a bad name")
+	assert.EqualValues(t, 4, script.Count(), "no request for a bad name")
 
-	script.answers["/apis/shop"] = `{"kind":"APIGroup","name":"../apps","versions":[{"version":"v1"}]}`
+	script.Handle("GET /apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"../apps","versions":[{"version":"v1"}]}`))
 	require.ErrorContains(t, client.refreshGroup(t.Context(), "shop"), `the response is group "../apps"`)
 }
 
 // TestSnapshot_RejectsCacheWithBadNames writes names into the shared cache folder that no server may have.
 func TestSnapshot_RejectsCacheWithBadNames(t *testing.T) {
 	dir := t.TempDir()
-	_, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	_, client := serving(t, deployments)
 	_, err := New(client.conn, &Options{CacheDir: dir}).Snapshot(t.Context())
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(dir, "discovery", "*", "apps", "v1", resourcesFile))
@@ -255,15 +258,15 @@ func TestSearch_HangingGroupDelaysNoOther(t *testing.T) {
 // TestRun_HangingGroupDelaysNoOther has Live ask for a group that hangs, while others change and are looked up.
 func TestRun_HangingGroupDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
-		server.replace("watch", func(w http.ResponseWriter, r *http.Request) {
+		server := newServer()
+		server.Handle("WATCH "+definitionsPath, func(w http.ResponseWriter, r *http.Request) {
 			w.(http.Flusher).Flush()
 			time.Sleep(10 * time.Second)
 			scripted.Watch(strings.ReplaceAll(widgetsModified, "shop", "hung.example"), widgetsModified)(w, r)
 		})
-		server.replace("/apis/hung.example", scripted.Watch())
-		server.replace("/apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
-		server.replace("/apis/shop/v1", scripted.JSON(`{"kind":"APIResourceList","resources":[{"name":"widgets","kind":"Widget"}]}`))
+		server.Handle("GET /apis/hung.example", scripted.Watch())
+		server.Handle("GET /apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
+		server.Handle("GET /apis/shop/v1", scripted.JSON(`{"kind":"APIResourceList","resources":[{"name":"widgets","kind":"Widget"}]}`))
 		client, _, _ := startRun(t, server)
 		time.Sleep(10100 * time.Millisecond)
 		assert.Contains(t, groupsByName(client.Latest()), "shop")
@@ -302,15 +305,15 @@ func TestSearch_WaitsForSlowGroupOnlyIfNeeded(t *testing.T) {
 }
 
 func TestSearch_RefreshesAfterInvalidate(t *testing.T) {
-	server := newScriptedServer()
-	server.replace("/apis", answerAggregated("apps/v1 deployments"))
+	server := newServer()
+	server.serve(deployments)
 	client := New(scripted.Connect(t, server, nil), nil)
 	search := func(requests int) *Snapshot {
 		t.Helper()
-		before := len(server.asked("/apis"))
+		before := server.Discoveries()
 		found, err := client.Search(t.Context(), target("apps", "deployments"))
 		require.NoError(t, err)
-		assert.Equal(t, requests, len(server.asked("/apis"))-before)
+		assert.Equal(t, requests, server.Discoveries()-before)
 		return found
 	}
 	known := search(1)
@@ -319,7 +322,7 @@ func TestSearch_RefreshesAfterInvalidate(t *testing.T) {
 
 	client.Invalidate()
 	assert.False(t, client.Fresh())
-	server.replace("/apis", scripted.Status(http.StatusInternalServerError, "InternalError"))
+	server.Handle("GET /apis", scripted.Status(http.StatusInternalServerError, "InternalError"))
 	assert.Same(t, known, search(1), "the latest snapshot is all there is")
 	assert.False(t, client.Fresh())
 	canceled, cancel := context.WithCancel(t.Context())
@@ -327,7 +330,7 @@ func TestSearch_RefreshesAfterInvalidate(t *testing.T) {
 	_, err := client.Search(canceled, target("apps", "deployments"))
 	require.ErrorIs(t, err, context.Canceled)
 
-	server.replace("/apis", answerAggregated("batch/v1 jobs"))
+	server.serve(jobs)
 	found, err := client.Search(t.Context(), target("apps", "deployments"))
 	require.NoError(t, err)
 	assert.Nil(t, groupNamed(found.Groups, "apps"))

@@ -36,23 +36,23 @@ func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newScriptedServer()
+				server := newServer()
 				client := New(scripted.Connect(t, server, nil), nil)
 				if test.lag > 0 {
-					time.AfterFunc(test.lag, func() { server.replace("/apis", answerAggregated("apps/v1 deployments,late/v1 things")) })
+					time.AfterFunc(test.lag, func() { server.serve(deployments + things) })
 					if test.before != nil {
-						server.replace("/apis", test.before)
+						server.Handle("GET /apis", test.before)
 					}
 				} else {
-					server.replace("/apis", answerAggregated("late/v1 things"))
+					server.serve(things)
 				}
 				snapshot, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
 				require.NoError(t, err)
 				assert.Same(t, client.Latest(), snapshot)
 				assert.True(t, hasGroup("late")(snapshot))
 				assert.LessOrEqual(t, time.Since(server.began), test.latest)
-				assert.GreaterOrEqual(t, len(server.asked("/api")), test.minChecks)
-				assert.LessOrEqual(t, len(server.asked("/api")), test.maxChecks)
+				assert.GreaterOrEqual(t, server.Discoveries(), test.minChecks)
+				assert.LessOrEqual(t, server.Discoveries(), test.maxChecks)
 			})
 		})
 	}
@@ -60,10 +60,10 @@ func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
 
 func TestClient_WaitForChecksLatestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
+		server := newServer()
 		deleted := &Snapshot{Groups: []Group{{Name: "late"}}}
 		client := New(scripted.Connect(t, server, nil), &Options{Snapshot: deleted})
-		time.AfterFunc(time.Minute, func() { server.replace("/apis", answerAggregated("late/v1 things")) })
+		time.AfterFunc(time.Minute, func() { server.serve(things) })
 		snapshot, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
 		require.NoError(t, err)
 		assert.NotSame(t, deleted, snapshot)
@@ -77,10 +77,10 @@ func TestClient_WaitForChecksLatestSnapshot(t *testing.T) {
 
 func TestClient_WaitForSeesOthersRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newScriptedServer()
+		server := newServer()
 		client := New(scripted.Connect(t, server, nil), nil)
 		time.AfterFunc(time.Hour, func() {
-			server.replace("/apis", answerAggregated("late/v1 things"))
+			server.serve(things)
 			_, err := client.Refresh(t.Context())
 			assert.NoError(t, err)
 		})
@@ -94,7 +94,7 @@ func TestClient_ConcurrentWaitsShareRefreshes(t *testing.T) {
 	requests := func(waits int) int {
 		var count int
 		synctest.Test(t, func(t *testing.T) {
-			server := newScriptedServer()
+			server := newServer()
 			client := New(scripted.Connect(t, server, nil), nil)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
@@ -106,7 +106,7 @@ func TestClient_ConcurrentWaitsShareRefreshes(t *testing.T) {
 				})
 			}
 			all.Wait()
-			count = len(server.asked("/api"))
+			count = server.Discoveries()
 		})
 		return count
 	}
@@ -127,9 +127,9 @@ func TestClient_WaitForErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newScriptedServer()
+				server := newServer()
 				if test.answer != nil {
-					server.replace("*", test.answer)
+					server.handleAll(test.answer)
 				}
 				client := New(scripted.Connect(t, server, nil), nil)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -43,11 +43,12 @@ type (
 	}
 )
 
-// Index returns the aggregated discovery document of the core group, or of all other groups. Each line of resources is a resource
-// or a subresource:
+// Index returns the aggregated discovery document of the core group, or of all other groups. Each line of resources is a resource,
+// a subresource, or a version without resources:
 //
 //	[stale] [cluster] GROUP/VERSION PLURAL SINGULAR KIND [SHORTNAMES [CATEGORIES [VERBS]]]
 //	GROUP/VERSION PLURAL/SUBRESOURCE [GROUP/VERSION/]KIND VERBS
+//	[stale] GROUP/VERSION
 //
 // Lists are separated by commas, "-" is an empty field, and the default verbs are those of a stored resource. "stale" marks the
 // version as stale, "cluster" the resource as cluster-scoped.
@@ -96,6 +97,9 @@ func versionIn(groups *[]*indexGroup, group, version string) *indexVersion {
 
 // add adds the resource or subresource of a line.
 func (v *indexVersion) add(group string, fields []string, isCluster bool) {
+	if fields[1] == "-" { // a version without resources
+		return
+	}
 	plural, subresource, isSubresource := strings.Cut(fields[1], "/")
 	if isSubresource {
 		for _, r := range v.Resources {
