@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +20,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -307,17 +305,10 @@ func TestWaitForWrites_CallsNoSourceUnderLock(t *testing.T) {
 	})
 }
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func TestTrackWrites_DeleteWithoutUID(t *testing.T) {
-	conn, err := transport.New("http://memory", &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		body := io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
-		return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
-	})}, &transport.Options{Namespace: "home"})
-	require.NoError(t, err)
-	client := dynamic.New(conn, nil)
+	server := scripted.New("")
+	server.Handle("", scripted.JSON(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+	client := dynamic.New(scripted.Connect(t, server, &transport.Options{Namespace: "home"}), nil)
 	defer client.Close()
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "things"}
 	for name, tc := range map[string]struct {

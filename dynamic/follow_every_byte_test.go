@@ -80,7 +80,7 @@ func (s *byteServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	initial := query.Get("sendInitialEvents") == "true"
 	if s.paged && initial {
-		return s.respond(r, http.StatusUnprocessableEntity, strings.NewReader(statusOf("422", "Invalid", ""))), nil
+		return s.respond(r, http.StatusUnprocessableEntity, strings.NewReader(scripted.StatusJSON(422, "Invalid"))), nil
 	}
 	if !s.broken {
 		s.broken = true
@@ -106,9 +106,9 @@ func (s *byteServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		body.WriteString(initialEventsEnd(strconv.Itoa(latest)))
 	case !s.expired && time.Since(s.began) >= relistAfter:
 		s.expired = true
-		return s.respond(r, http.StatusOK, strings.NewReader(scripted.Event("ERROR", statusOf("410", "Expired", "")))), nil
+		return s.respond(r, http.StatusOK, strings.NewReader(scripted.ExpiredEvent())), nil
 	case version > latest:
-		return s.respond(r, http.StatusGatewayTimeout, strings.NewReader(statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge"}`))), nil
+		return s.respond(r, http.StatusGatewayTimeout, strings.NewReader(tooLargeVersion)), nil
 	default:
 		body.WriteString(strings.Join(s.events[version+1:], ""))
 	}

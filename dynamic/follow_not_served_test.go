@@ -24,84 +24,76 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// widgetServer serves the custom resource widgets.example.com and its definition in a synctest bubble.
+// widgetServer is a scripted server of the custom resource widgets.example.com and its definition.
 type widgetServer struct {
-	mu          sync.Mutex
-	served      bool
-	definition  int // the status code of the definition's path
-	replaced    int // how often the definition was replaced, which changes its UID
-	definitions int // the number of requests for it
-	widgets     []string
-	version     int
-	expires     bool          // a watch from a resourceVersion has expired
-	cut         chan struct{} // closed to end all watches
+	*scripted.Server
+	mu       sync.Mutex
+	replaced int           // number of replacements of the definition, which change its UID
+	expires  bool          // a watch from a resourceVersion has expired
+	cut      chan struct{} // closed to end all watches
 }
 
-const widgetResource = "cluster example.com/v1 widgets widget Widget - - get,list,watch"
+const (
+	widgetResource   = "cluster example.com/v1 widgets widget Widget - - get,list,watch"
+	widgetDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+)
 
-func (s *widgetServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	reply := func(code int, body io.Reader) (*http.Response, error) {
-		return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
-	}
-	switch r.URL.Path {
-	case "/api", "/apis":
-		if !s.served {
-			return discover(r, "")
-		}
-		return discover(r, widgetResource)
-	case "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com":
-		s.definitions++
-		if s.definition == http.StatusOK {
-			return reply(http.StatusOK, strings.NewReader(fmt.Sprintf(
-				`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"widgets.example.com","uid":"d%d"}}`, s.replaced)))
-		}
-		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusForbidden: "Forbidden"}[s.definition]
-		return reply(s.definition, strings.NewReader(fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,
-			"message":"no definition","details":{"name":"widgets.example.com","group":"apiextensions.k8s.io","kind":"customresourcedefinitions"}}`, s.definition, reason)))
-	}
-	if !s.served {
-		return reply(http.StatusNotFound, strings.NewReader("404 page not found\n"))
-	}
-	if s.expires && r.URL.Query().Get("resourceVersion") != "" {
-		return reply(http.StatusGone, strings.NewReader(statusOf("410", "Expired", "")))
-	}
-	var body strings.Builder
-	if r.URL.Query().Get("sendInitialEvents") == "true" {
-		for _, widget := range s.widgets {
-			body.WriteString(scripted.Event("ADDED", widget))
-		}
-		body.WriteString(initialEventsEnd(fmt.Sprint(s.version)))
-	}
-	return reply(http.StatusOK, io.MultiReader(strings.NewReader(body.String()), untilCut{r.Context(), s.cut}))
+func newWidgetServer(definition int, widgets ...string) *widgetServer {
+	s := &widgetServer{Server: scripted.New(""), cut: make(chan struct{})}
+	s.serve(true, definition, 4, widgets...)
+	return s
 }
 
-// untilCut is a body that ends when cut is closed.
-type untilCut struct {
-	ctx context.Context
-	cut <-chan struct{}
-}
-
-func (u untilCut) Read([]byte) (int, error) {
-	select {
-	case <-u.cut:
-		return 0, io.EOF
-	case <-u.ctx.Done():
-		return 0, u.ctx.Err()
-	}
-}
-
-// serve changes the server's state and ends all watches.
+// serve ends all watches. From then on the server serves widgets or not, and definition is the status of the definition's path.
 func (s *widgetServer) serve(served bool, definition, version int, widgets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.cut)
-	s.cut = make(chan struct{})
-	s.served = served
-	s.definition = definition
-	s.version = version
-	s.widgets = widgets
+	cut := make(chan struct{})
+	s.cut = cut
+	metadata := scripted.JSON(fmt.Sprintf(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"widgets.example.com","uid":"d%d"}}`, s.replaced))
+	switch definition {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		metadata = scripted.NotFound("widgets.example.com")
+	default:
+		metadata = scripted.Status(definition, http.StatusText(definition))
+	}
+	s.Handle("GET "+widgetDefinition, metadata)
+	if !served {
+		s.Serve("")
+		s.Handle("")
+		return
+	}
+	s.Serve(widgetResource)
+	s.Handle("", func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if s.expires && query.Get("resourceVersion") != "" {
+			scripted.Status(http.StatusGone, "Expired")(w, r)
+			return
+		}
+		if query.Get("sendInitialEvents") == "true" {
+			for _, widget := range widgets {
+				_, _ = io.WriteString(w, scripted.Event("ADDED", widget))
+			}
+			_, _ = io.WriteString(w, initialEventsEnd(fmt.Sprint(version)))
+		}
+		flush(w)
+		select {
+		case <-cut:
+		case <-r.Context().Done():
+		}
+	})
+}
+
+// definitions returns the number of requests for the definition.
+func (s *widgetServer) definitions() (count int) {
+	for _, r := range s.Requests() {
+		if strings.HasPrefix(r.URI, widgetDefinition) {
+			count++
+		}
+	}
+	return count
 }
 
 // endAfter ends all watches after each of these times, and serves no widgets after the last.
@@ -114,10 +106,7 @@ func (s *widgetServer) endAfter(times ...time.Duration) {
 // followWidgets follows the widgets of a server and returns a function that reads n changes.
 func followWidgets(t *testing.T, s *widgetServer) (*dynamic.Client, func(n int) []string, *interruptions) {
 	t.Helper()
-	conn, err := transport.New("http://bubble", &http.Client{Transport: s}, nil)
-	require.NoError(t, err)
-	client := dynamic.New(conn, nil)
-	t.Cleanup(client.Close)
+	client := serveClient(t, s, nil)
 	broken := &interruptions{}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	t.Cleanup(cancel)
@@ -150,15 +139,15 @@ func TestFollow_KeepsStateWhileNotServed(t *testing.T) {
 	}{
 		"version not served":               {before: 200, after: 200, reason: "its CustomResourceDefinition exists"},
 		"definition deleted":               {before: 200, after: 404, deleted: []string{"DELETED a u1 1 inferred", "DELETED b u2 2 inferred"}},
-		"definition unreadable":            {before: 403, after: 403, reason: "its CustomResourceDefinition cannot be read: no definition"},
-		"definition unreadable later":      {before: 200, after: 403, reason: "its CustomResourceDefinition cannot be read: no definition"},
+		"definition unreadable":            {before: 403, after: 403, reason: "its CustomResourceDefinition cannot be read: as scripted"},
+		"definition unreadable later":      {before: 200, after: 403, reason: "its CustomResourceDefinition cannot be read: as scripted"},
 		"definition unreadable before":     {before: 403, after: 404, reason: "there is no CustomResourceDefinition, and none was seen before"},
 		"aggregated API":                   {before: 404, after: 404, reason: "there is no CustomResourceDefinition, and none was seen before"},
 		"definitions not served, starting": {before: 200, after: 503, reason: "its CustomResourceDefinition cannot be read: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &widgetServer{served: true, definition: tc.before, widgets: []string{a1, b}, version: 4, cut: make(chan struct{})}
+				server := newWidgetServer(tc.before, a1, b)
 				_, read, broken := followWidgets(t, server)
 				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED"}, read(4))
 				synctest.Wait() // until the definition has been read
@@ -184,7 +173,7 @@ func TestFollow_KeepsStateWhileNotServed(t *testing.T) {
 				assert.ErrorContains(t, last.Err, tc.reason)
 				assert.Equal(t, tc.reason != "", strings.Contains(last.Err.Error(), "not served, its objects are kept: "), last.Err)
 				synctest.Wait()
-				assert.LessOrEqual(t, server.definitions, 3+60, "every ten seconds")
+				assert.LessOrEqual(t, server.definitions(), 3+60, "every ten seconds")
 			})
 		})
 	}
@@ -230,7 +219,8 @@ func TestFollow_DefinitionReplacedWhileDisconnected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &widgetServer{served: true, definition: http.StatusOK, widgets: []string{a}, version: 4, expires: true, cut: make(chan struct{})}
+				server := newWidgetServer(http.StatusOK, a)
+				server.expires = true
 				_, read, broken := followWidgets(t, server)
 				assert.Equal(t, started, read(len(started)))
 				synctest.Wait() // until the definition has been read
@@ -253,7 +243,7 @@ func TestFollow_DefinitionReplacedWhileDisconnected(t *testing.T) {
 
 func TestFollow_ResumesWhenDiscoveryFindsResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &widgetServer{served: true, definition: http.StatusOK, version: 4, cut: make(chan struct{})}
+		server := newWidgetServer(http.StatusOK)
 		client, read, broken := followWidgets(t, server)
 		assert.Equal(t, []string{"STARTED", "SYNCED"}, read(2))
 		server.serve(false, http.StatusNotFound, 0)
@@ -282,7 +272,7 @@ func TestFollow_ResumesWhenDiscoveryFindsResource(t *testing.T) {
 
 func TestFollow_ReopensClosedStreamAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &widgetServer{served: true, definition: http.StatusOK, version: 4, cut: make(chan struct{})}
+		server := newWidgetServer(http.StatusOK)
 		_, read, broken := followWidgets(t, server)
 		assert.Equal(t, []string{"STARTED", "SYNCED"}, read(2))
 		server.endAfter(time.Second, 1500*time.Millisecond, 10*time.Second)
@@ -293,7 +283,7 @@ func TestFollow_ReopensClosedStreamAtOnce(t *testing.T) {
 
 func TestFollow_DenialsOfStartingServer(t *testing.T) {
 	denied := func(lasts time.Duration) answer {
-		return answer{status: 403, body: statusOf("403", "Forbidden", ""), lasts: lasts}
+		return answer{status: 403, body: scripted.StatusJSON(403, "Forbidden"), lasts: lasts}
 	}
 	partial := respond(scripted.Event("ADDED", podJSON("a", "u1", "1")))
 	whole := answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
@@ -401,9 +391,9 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "list":
 		_, _ = io.WriteString(w, podList("3", a, b))
 	case "":
-		_, _ = io.WriteString(w, scripted.Event("ERROR", statusOf("410", "Expired", "")))
+		_, _ = io.WriteString(w, scripted.ExpiredEvent())
 	default:
-		expires := answer{then: scripted.Event("ERROR", statusOf("410", "Expired", "")), after: time.Minute}
+		expires := answer{then: scripted.ExpiredEvent(), after: time.Minute}
 		expires.write(w, r)
 	}
 }
@@ -471,7 +461,7 @@ func TestFollow_PrematureBookmarkDoesNotMoveVersion(t *testing.T) {
 		whole := scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3")
 		pods, server := exchanging(t,
 			respond(bookmark("2")+scripted.Event("ADDED", a)+bookmark("3")), // ends within the initial list
-			answer{body: whole, then: scripted.Event("ERROR", statusOf("410", "Expired", "")), after: time.Second},
+			answer{body: whole, then: scripted.ExpiredEvent(), after: time.Second},
 			respond(scripted.Event("ADDED", a)+bookmark("8")), // b is not deleted
 			answer{body: scripted.Event("ADDED", a) + bookmark("8") + scripted.Event("ADDED", b) + initialEventsEnd("9"), then: scripted.Event("ADDED", podJSON("c", "u3", "10")), after: time.Second},
 		)

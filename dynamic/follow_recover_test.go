@@ -83,8 +83,8 @@ func TestFollow_NotServedIsEmittedOnce(t *testing.T) {
 
 func TestFollow_BriefNotFoundLosesNothing(t *testing.T) {
 	for name, answers := range map[string][]answer{
-		"starting server":       {{status: 404, body: statusOf("404", "NotFound", ""), lasts: 4 * time.Second}},
-		"restarting server":     {{status: 404, body: statusOf("404", "NotFound", ""), lasts: 4 * time.Second}, refuses(503, "ServiceUnavailable"), {status: 404, body: statusOf("404", "NotFound", ""), lasts: time.Second}},
+		"starting server":       {{status: 404, body: scripted.StatusJSON(404, "NotFound"), lasts: 4 * time.Second}},
+		"restarting server":     {{status: 404, body: scripted.StatusJSON(404, "NotFound"), lasts: 4 * time.Second}, refuses(503, "ServiceUnavailable"), {status: 404, body: scripted.StatusJSON(404, "NotFound"), lasts: time.Second}},
 		"at every reconnection": {refuses(404, "NotFound"), {then: bookmark("5"), after: 4 * time.Minute}, refuses(404, "NotFound")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "2")
-	expires := answer{then: scripted.Event("ERROR", statusOf("410", "Expired", "")), after: 6*time.Minute - time.Millisecond} // the client ends a watch of 300 seconds after 6 minutes
+	expires := answer{then: scripted.ExpiredEvent(), after: 6*time.Minute - time.Millisecond} // the client ends a watch of 300 seconds after 6 minutes
 	for name, ignored := range map[string]answer{
 		"no object":                   {stays: true},
 		"silence after the objects":   {body: scripted.Event("ADDED", a) + scripted.Event("ADDED", b), stays: true},
@@ -189,12 +189,12 @@ func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 }
 
 func TestFollow_DelaysAfterErrors(t *testing.T) {
-	overloaded := strings.Replace(statusOf("503", "ServiceUnavailable", ""), `"details":{`, `"details":{"retryAfterSeconds":40,`, 1)
+	overloaded := strings.Replace(scripted.StatusJSON(503, "ServiceUnavailable"), "}", `,"details":{"retryAfterSeconds":40}}`, 1)
 	for name, tc := range map[string]struct {
 		end  answer // of the stream after the initial events
 		want time.Duration
 	}{
-		"a stream that lasted breaks":  {answer{then: scripted.Event("ERROR", statusOf("500", "InternalError", "")), after: 5 * time.Second}, 100 * time.Millisecond},
+		"a stream that lasted breaks":  {answer{then: scripted.Event("ERROR", scripted.StatusJSON(500, "InternalError")), after: 5 * time.Second}, 100 * time.Millisecond},
 		"the server asks for patience": {answer{status: 503, body: overloaded}, 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unavailable := refuses(503, "ServiceUnavailable")
 		pods, _ := exchanging(t, respond(initialEventsEnd("4")), unavailable, unavailable, unavailable,
-			answer{then: scripted.Event("ERROR", statusOf("500", "InternalError", "")), after: 10 * time.Second}, unavailable,
+			answer{then: scripted.Event("ERROR", scripted.StatusJSON(500, "InternalError")), after: 10 * time.Second}, unavailable,
 			answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 		var broken interruptions
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
@@ -223,7 +223,7 @@ func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
 }
 
 func TestFollow_DelaysAfterDenials(t *testing.T) {
-	denied := answer{status: 403, body: statusOf("403", "Forbidden", "")}
+	denied := refuses(403, "Forbidden")
 	whole := answer{body: initialEventsEnd("4") + scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true}
 	for name, tc := range map[string]struct {
 		before []answer
@@ -320,7 +320,7 @@ func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
 		"object is a string":    scripted.Event("MODIFIED", `"a"`),
 		"error is not a Status": scripted.Event("ERROR", `{"kind":"Pod"}`),
 		"object over its limit": scripted.Event("MODIFIED", `{"kind":"Pod","a":[{}`+strings.Repeat(",{}", 10000)+`]}`),
-		"server error":          scripted.Event("ERROR", statusOf("500", "InternalError", "")),
+		"server error":          scripted.Event("ERROR", scripted.StatusJSON(500, "InternalError")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,13 +46,11 @@ func bookmark(version string) string {
 }
 
 // initialEventsEnd is the bookmark after the initial events of a watch.
-func initialEventsEnd(version string) string {
-	return scripted.Event("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`","annotations":{"k8s.io/initial-events-end":"true"}}}`)
-}
+func initialEventsEnd(version string) string { return scripted.InitialEventsEnd("v1", "Pod", version) }
 
-func statusOf(code, reason, causes string) string {
-	return `{"kind":"Status","apiVersion":"v1","status":"Failure","code":` + code + `,"reason":"` + reason + `","message":"as scripted","details":{"causes":[` + causes + `]}}`
-}
+// tooLargeVersion is the Status of a server that does not have a resourceVersion yet.
+const tooLargeVersion = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":504,"reason":"Timeout","message":"as scripted","details":{"causes":[` +
+	`{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]}}`
 
 func podList(version string, pods ...string) string {
 	return `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"` + version + `"},"items":[` + strings.Join(pods, ",") + `]}`
@@ -114,37 +111,37 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 			queries: []string{watchListQuery, "resourceVersion=5&watch=true"},
 		},
 		"410 response": {
-			answers: []answer{{body: initial}, {status: 410, body: statusOf("410", "Expired", "")}, {body: relist, stays: true}},
+			answers: []answer{{body: initial}, refuses(410, "Expired"), {body: relist, stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
 		"410 event": {
-			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Expired", ""))}, {body: relist, stays: true}},
+			answers: []answer{{body: initial + scripted.ExpiredEvent()}, {body: relist, stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
 		"resourceVersion too large": {
-			answers: []answer{{body: initial}, {status: 504, body: statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge"}`)}, {body: relist, stays: true}},
+			answers: []answer{{body: initial}, {status: 504, body: tooLargeVersion}, {body: relist, stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
 		"deleted between watches": {
-			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
 			want:    []string{"DELETED a u1 1 inferred"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
 		"deleted before a relist": {
-			answers: []answer{{body: initial + scripted.Event("DELETED", a2) + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9") + scripted.Event("MODIFIED", b2), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("DELETED", a2) + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9") + scripted.Event("MODIFIED", b2), stays: true}},
 			want:    []string{"DELETED a u1 2", "MODIFIED b u2 5"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
 		"object recreated": {
-			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", podJSON("a", "u9", "8")), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", podJSON("a", "u9", "8")), stays: true}},
 			want:    []string{"DELETED a u1 1 inferred", "ADDED a u9 8"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
 		"relist breaks": {
-			answers: []answer{{body: initial + scripted.Event("ERROR", statusOf("410", "Gone", ""))}, {body: scripted.Event("ADDED", a1)}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			answers: []answer{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", a1)}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
 			want:    []string{"DELETED a u1 1 inferred"},
 			queries: []string{watchListQuery, watchListQuery, watchListQuery},
 		},
@@ -154,12 +151,12 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 			queries: []string{watchListQuery},
 		},
 		"temporarily forbidden": {
-			answers: []answer{{body: initial}, {status: 403, body: statusOf("403", "Forbidden", "")}, {body: scripted.Event("MODIFIED", b2), stays: true}},
+			answers: []answer{{body: initial}, refuses(403, "Forbidden"), {body: scripted.Event("MODIFIED", b2), stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
 		"one 404": {
-			answers: []answer{{body: initial}, {status: 404, body: statusOf("404", "NotFound", "")}, {body: scripted.Event("MODIFIED", b2), stays: true}},
+			answers: []answer{{body: initial}, refuses(404, "NotFound"), {body: scripted.Event("MODIFIED", b2), stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
 			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
@@ -238,11 +235,11 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 	const selectors = "fieldSelector=spec.nodeName%3Dn&labelSelector=x"
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "5")
-	for _, refusal := range []answer{{status: 422, body: statusOf("422", "Invalid", "")}, {status: 400, body: statusOf("400", "BadRequest", "")}} {
+	for _, refusal := range []answer{refuses(422, "Invalid"), refuses(400, "BadRequest")} {
 		synctest.Test(t, func(t *testing.T) {
 			pods, server := exchanging(t, refusal,
 				answer{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, answer{body: podList("3")},
-				answer{body: scripted.Event("ADDED", b) + scripted.Event("ERROR", statusOf("410", "Expired", ""))},
+				answer{body: scripted.Event("ADDED", b) + scripted.ExpiredEvent()},
 				answer{body: podList("9", b)}, answer{stays: true})
 			assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 inferred"},
 				follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x", FieldSelector: "spec.nodeName=n"}, 5))
@@ -281,7 +278,7 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 		"Unauthorized": {401, 2 * time.Second}, "Forbidden": {403, 2 * time.Second}, "NotFound": {404, 5 * time.Second}, "MethodNotAllowed": {405, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			pods, _ := exchanging(t, answer{status: tc.code, body: statusOf(strconv.Itoa(tc.code), reason, ""), lasts: time.Minute})
+			pods, _ := exchanging(t, answer{status: tc.code, body: scripted.StatusJSON(tc.code, reason), lasts: time.Minute})
 			began := time.Now()
 			var got []error
 			for _, err := range pods.Follow(t.Context(), nil) {
@@ -303,8 +300,8 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 
 func TestFollow_CountsInterruptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: initialEventsEnd("4")},
-			answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
+		pods, _ := exchanging(t, refuses(500, "InternalError"), answer{body: initialEventsEnd("4")},
+			refuses(410, "Expired"), answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
 		var seen []dynamic.Interruption
 		follow(t, pods, &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)
 		require.Len(t, seen, 3)
@@ -322,7 +319,7 @@ func TestFollow_CountsInterruptions(t *testing.T) {
 }
 
 func TestFollow_ContextErrorHasLastError(t *testing.T) {
-	pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")})
+	pods, _ := exchanging(t, refuses(500, "InternalError"))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var errs []error
@@ -343,7 +340,7 @@ func TestHandle_Follow(t *testing.T) {
 		} `json:"spec"`
 	}
 	fits := `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"home","name":"a","uid":"u1","resourceVersion":"1"},"spec":{"nodeName":"n1"}}`
-	pods, _ := exchanging(t, respond(scripted.Event("ADDED", fits)+initialEventsEnd("2")+scripted.Event("ERROR", statusOf("410", "Expired", ""))),
+	pods, _ := exchanging(t, respond(scripted.Event("ADDED", fits)+initialEventsEnd("2")+scripted.ExpiredEvent()),
 		respond(scripted.Event("ADDED", podJSON("b", "u2", "3"))+initialEventsEnd("4")), respond(scripted.Event("ADDED", strings.Replace(fits, `"n1"`, `[]`, 1))))
 	var got []string
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -366,7 +363,7 @@ func TestHandle_Follow(t *testing.T) {
 }
 
 func TestFollow_MetadataOfInferredDelete(t *testing.T) {
-	pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")+scripted.Event("ERROR", statusOf("410", "Expired", ""))), respond(initialEventsEnd("4")))
+	pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")+scripted.ExpiredEvent()), respond(initialEventsEnd("4")))
 	var objects []string
 	for change, err := range pods.Metadata().Follow(t.Context(), nil) {
 		require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,54 +13,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
 )
 
 const (
-	definitionsIndex = `{"metadata":{"name":"apiextensions.k8s.io"},"versions":[{"version":"v1","resources":[{"resource":"customresourcedefinitions",
-		"responseKind":{"group":"apiextensions.k8s.io","version":"v1","kind":"CustomResourceDefinition"},"scope":"Cluster","singularResource":"customresourcedefinition",
-		"shortNames":["crd"],"verbs":["get","list","watch"]}]}]}`
-	thingsIndex = `{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[{"resource":"things",
-		"responseKind":{"group":"example.com","version":"v1","kind":"Thing"},"scope":"Cluster","singularResource":"thing","verbs":["get"]}]}]}`
-	thingsDefinition = `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"things.example.com","uid":"u"%s},
+	definitionsResource = "cluster apiextensions.k8s.io/v1 customresourcedefinitions customresourcedefinition CustomResourceDefinition crd - get,list,watch\n"
+	thingsResource      = "cluster example.com/v1 things thing Thing - - get\n"
+	thingsDefinition    = `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"things.example.com","uid":"u"%s},
 		"spec":{"group":"example.com","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true},{"name":"v0","served":false}]},
 		"status":{"conditions":[{"type":"Established","status":%q}]}}`
 )
 
-// laggingDiscovery is a server whose discovery lags behind an established definition.
-type laggingDiscovery struct {
-	definition string // "" if it does not exist
-	since      time.Time
-	lag        time.Duration
-	broken     bool // discovery fails until then
-}
-
-func (s *laggingDiscovery) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	lags := time.Since(s.since) < s.lag
-	index := definitionsIndex
-	if !lags {
-		index += "," + thingsIndex
+// laggingDiscovery returns the client of a server with a definition, none for "", and its handle. The server discovers things
+// after lag. Until then discovery fails if it is broken.
+func laggingDiscovery(t *testing.T, definition string, lag time.Duration, isBroken bool) (*dynamic.Client, *dynamic.Resource) {
+	t.Helper()
+	server := scripted.New(definitionsResource)
+	server.Handle("", scripted.JSON(definition))
+	if definition == "" {
+		server.Handle("", scripted.NotFound("things.example.com"))
 	}
-	switch {
-	case r.URL.Path == "/api":
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
-	case r.URL.Path == "/apis" && s.broken && lags && !s.since.Equal(time.Now()):
-		http.Error(w, "{}", http.StatusInternalServerError)
-	case r.URL.Path == "/apis":
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[%s]}`, index)
-	case s.definition == "":
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"details":{"name":"things.example.com"}}`)
-	default:
-		fmt.Fprint(w, s.definition)
+	client := serveClient(t, server, nil)
+	definitions := resource(t, client, "crd")
+	if isBroken {
+		server.Handle("GET /apis", scripted.Status(http.StatusInternalServerError, "InternalError"))
 	}
-	answer := w.Result()
-	answer.Request = r
-	return answer, nil
+	time.AfterFunc(lag, func() {
+		server.Serve(definitionsResource + thingsResource)
+		server.Handle("GET /apis")
+	})
+	synctest.Wait()
+	return client, definitions
 }
 
 func TestWait_EstablishedAwaitsDiscovery(t *testing.T) {
@@ -69,33 +52,29 @@ func TestWait_EstablishedAwaitsDiscovery(t *testing.T) {
 	not := fmt.Sprintf(thingsDefinition, "", "False")
 	terminating := fmt.Sprintf(thingsDefinition, `,"deletionTimestamp":"2026-01-02T03:04:05Z"`, "True")
 	for name, c := range map[string]struct {
-		server    laggingDiscovery
-		condition dynamic.WaitCondition
-		resolved  bool
-		most      time.Duration
+		definition string
+		lag        time.Duration
+		isBroken   bool
+		condition  dynamic.WaitCondition
+		resolved   bool
+		most       time.Duration
 	}{
-		"served already":       {laggingDiscovery{definition: established}, dynamic.Condition("Established"), true, 0},
-		"served soon":          {laggingDiscovery{definition: established, lag: 300 * time.Millisecond}, dynamic.Condition("Established"), true, time.Second},
-		"served late":          {laggingDiscovery{definition: established, lag: 6 * time.Second}, dynamic.Condition("Established"), true, 8 * time.Second},
-		"exists":               {laggingDiscovery{definition: established, lag: time.Second}, dynamic.Exists(), true, 3 * time.Second},
-		"never served":         {laggingDiscovery{definition: established, lag: time.Hour}, dynamic.Condition("Established"), false, 10 * time.Second},
-		"discovery broken":     {laggingDiscovery{definition: established, lag: 2 * time.Second, broken: true}, dynamic.Condition("Established"), true, 5 * time.Second},
-		"not established":      {laggingDiscovery{definition: not, lag: time.Hour}, dynamic.Exists(), false, 0},
-		"being deleted":        {laggingDiscovery{definition: terminating, lag: time.Hour}, dynamic.Exists(), false, 0},
-		"deleted":              {laggingDiscovery{lag: time.Hour}, dynamic.Deleted(), false, 0},
-		"the definition alone": {laggingDiscovery{definition: `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1"}`, lag: time.Hour}, dynamic.Exists(), false, 0},
+		"served already":       {established, 0, false, dynamic.Condition("Established"), true, 0},
+		"served soon":          {established, 300 * time.Millisecond, false, dynamic.Condition("Established"), true, time.Second},
+		"served late":          {established, 6 * time.Second, false, dynamic.Condition("Established"), true, 8 * time.Second},
+		"exists":               {established, time.Second, false, dynamic.Exists(), true, 3 * time.Second},
+		"never served":         {established, time.Hour, false, dynamic.Condition("Established"), false, 10 * time.Second},
+		"discovery broken":     {established, 2 * time.Second, true, dynamic.Condition("Established"), true, 5 * time.Second},
+		"not established":      {not, time.Hour, false, dynamic.Exists(), false, 0},
+		"being deleted":        {terminating, time.Hour, false, dynamic.Exists(), false, 0},
+		"deleted":              {"", time.Hour, false, dynamic.Deleted(), false, 0},
+		"the definition alone": {`{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1"}`, time.Hour, false, dynamic.Exists(), false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := c.server
-				server.since = time.Now()
-				conn, err := transport.New("http://bubble", &http.Client{Transport: &server}, nil)
-				require.NoError(t, err)
-				client := dynamic.New(conn, nil)
-				defer client.Close()
-				definitions := resource(t, client, "crd")
+				client, definitions := laggingDiscovery(t, c.definition, c.lag, c.isBroken)
 				began := time.Now()
-				_, err = definitions.Wait(t.Context(), "things.example.com", c.condition)
+				_, err := definitions.Wait(t.Context(), "things.example.com", c.condition)
 				require.NoError(t, err)
 				assert.LessOrEqual(t, time.Since(began), c.most)
 				_, byName := client.Resource(t.Context(), "things.example.com")
@@ -114,16 +93,11 @@ func TestWait_EstablishedAwaitsDiscovery(t *testing.T) {
 
 func TestWait_EstablishedEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &laggingDiscovery{definition: fmt.Sprintf(thingsDefinition, "", "True"), since: time.Now(), lag: time.Hour}
-		conn, err := transport.New("http://bubble", &http.Client{Transport: server}, nil)
-		require.NoError(t, err)
-		client := dynamic.New(conn, nil)
-		defer client.Close()
-		definitions := resource(t, client, "crd")
+		_, definitions := laggingDiscovery(t, fmt.Sprintf(thingsDefinition, "", "True"), time.Hour, false)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		_, err = definitions.Wait(ctx, "things.example.com", dynamic.Condition("Established"))
+		_, err := definitions.Wait(ctx, "things.example.com", dynamic.Condition("Established"))
 		require.NoError(t, err, "the condition holds")
 		assert.Equal(t, time.Second, time.Since(began))
 	})

@@ -108,7 +108,7 @@ func TestWait_Requests(t *testing.T) {
 
 // TestWait_StaleEvents has watches that begin with the state of a cache that lags behind the reads.
 func TestWait_StaleEvents(t *testing.T) {
-	tooLarge := answer{status: http.StatusGatewayTimeout, body: statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}`)}
+	tooLarge := answer{status: http.StatusGatewayTimeout, body: tooLargeVersion}
 	added := func(version, uid string) string { return scripted.Event("ADDED", webPod(version, uid, "Running")) }
 	modified := func(version, uid string) string { return scripted.Event("MODIFIED", webPod(version, uid, "Running")) }
 	deleted := func(version, uid string) string { return scripted.Event("DELETED", webPod(version, uid, "Running")) }
@@ -219,7 +219,7 @@ func TestWait_StartingServer(t *testing.T) {
 		answers   []answer
 	}{
 		"denials at the first request": {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, respond(webPod("9", "u", "Running"))}},
-		"denials after a watch":        {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), {status: 401, body: statusOf("401", "Unauthorized", ""), lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
+		"denials after a watch":        {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), {status: 401, body: scripted.StatusJSON(401, "Unauthorized"), lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"path not served yet":          {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"not served, object exists":    {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Running")), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Running")), openStream(scripted.Event("DELETED", webPod("9", "u", "Running")))}},
 		"not served for moments":       {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Pending")), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},

@@ -24,6 +24,15 @@ func Status(code int, reason string) http.HandlerFunc {
 	}
 }
 
+// NotFound responds that there is no object of the name.
+func NotFound(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, strings.Replace(StatusJSON(http.StatusNotFound, "NotFound"), "}", fmt.Sprintf(`,"details":{"name":%q}}`, name), 1))
+	}
+}
+
 // StatusJSON returns a failure in JSON, as in a body or an ERROR event.
 func StatusJSON(code int, reason string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"as scripted"}`, code, reason)
