@@ -16,6 +16,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -23,32 +24,17 @@ import (
 // configMapServer is a server with an empty collection of ConfigMaps in the namespace shop, whose watch has what is created.
 // A program calls transport.Load and dynamic.Connect.
 func configMapServer(ctx context.Context) (configMaps *dynamic.Resource, closeAll func()) {
-	const index = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
-		{"resource":"configmaps","responseKind":{"version":"v1","kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap",
-		 "verbs":["create","get","list","watch"]}]}]}]}`
-	created := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/api" || r.URL.Path == "/apis":
-			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-			fmt.Fprint(w, map[string]string{"/api": index, "/apis": `{"kind":"APIGroupDiscoveryList","items":[]}`}[r.URL.Path])
-		case r.Method == http.MethodPost:
-			body, _ := io.ReadAll(r.Body)
-			obj := strings.Replace(string(body), `"metadata":{`, `"metadata":{"namespace":"shop","uid":"1","resourceVersion":"8",`, 1)
-			fmt.Fprint(w, obj)
-			created <- obj
-		default:
-			fmt.Fprint(w, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case obj := <-created:
-				fmt.Fprintf(w, `{"type":"ADDED","object":%s}`, obj)
-				_ = http.NewResponseController(w).Flush()
-				<-r.Context().Done()
-			case <-r.Context().Done():
-			}
-		}
-	}))
+	created := make(chan string, 2)
+	created <- scripted.InitialEventsEnd("v1", "ConfigMap", "7")
+	api := scripted.New("/v1 configmaps configmap ConfigMap")
+	api.Handle("WATCH /api/v1/namespaces/shop/configmaps", scripted.WatchChannel(created))
+	api.Handle("POST /api/v1/namespaces/shop/configmaps", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		obj := strings.Replace(string(body), `"metadata":{`, `"metadata":{"namespace":"shop","uid":"1","resourceVersion":"8",`, 1)
+		fmt.Fprint(w, obj)
+		created <- scripted.Event("ADDED", obj)
+	})
+	server := httptest.NewServer(api)
 	client, err := dynamic.Connect(ctx, &transport.Config{Server: server.URL})
 	if err != nil {
 		log.Fatal(err)

@@ -2,9 +2,6 @@ package discovery
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"sort"
 	"strings"
@@ -15,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/limits"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -128,13 +126,9 @@ func allocated(f func()) int64 {
 }
 
 func TestCheckMemory_LimitsOtherDocuments(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"kind":"APIGroupList","groups":[{}`+strings.Repeat(",{}", 1<<18)+`]}`)
-	}))
-	t.Cleanup(server.Close)
-	conn, err := transport.New(server.URL, server.Client(), &transport.Options{MemoryLimits: transport.MemoryLimits{Page: 16 << 20}})
-	require.NoError(t, err)
+	server := scripted.New("")
+	server.Handle("GET /apis", scripted.JSON(`{"kind":"APIGroupList","groups":[{}`+strings.Repeat(",{}", 1<<18)+`]}`))
+	conn := scripted.Connect(t, server, &transport.Options{MemoryLimits: transport.MemoryLimits{Page: 16 << 20}})
 	client := New(conn, nil)
 	assert.Less(t, allocated(func() {
 		_, err := client.Refresh(t.Context())

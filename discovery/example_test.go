@@ -4,30 +4,21 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
 
 func ExampleClient_Snapshot() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		if r.URL.Path == "/apis" {
-			fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
-			return
-		}
-		fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
-			{"resource":"pods","singularResource":"pod","shortNames":["po"],"scope":"Namespaced",
-			 "responseKind":{"version":"v1","kind":"Pod"},"verbs":["get","list"],
-			 "subresources":[{"subresource":"log","verbs":["get"]}]}]}]}]}`)
-	}))
+	server := httptest.NewServer(scripted.New(`
+		/v1 pods pod Pod po - get,list
+		/v1 pods/log Pod get`))
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	if err != nil {
@@ -75,15 +66,10 @@ func ExampleSnapshot_PreferredResources() {
 }
 
 func ExampleClient_WaitForSnapshot() {
-	var requests atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		if r.URL.Path == "/api" || requests.Add(1) < 3 {
-			fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
-			return
-		}
-		fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1"}]}]}`)
-	}))
+	api := scripted.New("")
+	empty := scripted.New("").ServeHTTP
+	api.Handle("GET /apis", empty, empty, scripted.New("example.com/v1").ServeHTTP)
+	server := httptest.NewServer(api)
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	if err != nil {
@@ -99,6 +85,6 @@ func ExampleClient_WaitForSnapshot() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(snapshot.Groups[0].Name, "after", requests.Load(), "requests")
+	fmt.Println(snapshot.Groups[0].Name, "after", api.Discoveries(), "requests")
 	// Output: example.com after 3 requests
 }

@@ -127,7 +127,7 @@ func TestRefresh_ValidatesNamesOfLegacyDiscovery(t *testing.T) {
 	assert.Len(t, snapshot.Rejected, 2)
 	assert.Len(t, snapshot.Groups, 2)
 	require.ErrorContains(t, snapshot.Groups[1].Versions[0].Err, `invalid resource name ".."`)
-	assert.EqualValues(t, 4, script.Count(), "no request for a bad name")
+	assert.Equal(t, 4, script.Count(), "no request for a bad name")
 
 	script.Handle("GET /apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"../apps","versions":[{"version":"v1"}]}`))
 	require.ErrorContains(t, client.refreshGroup(t.Context(), "shop"), `the response is group "../apps"`)

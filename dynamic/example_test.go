@@ -25,20 +25,34 @@ import (
 // shop is a server with two pods, for the examples; a program calls transport.Load and dynamic.Connect.
 func shop() (pods *dynamic.Resource, closeAll func()) {
 	client, closeAll := shopClient()
-	pods, err := client.Resource(context.Background(), "po")
+	return found(client, "po").Namespace("shop"), closeAll
+}
+
+// found returns the handle of a name.
+func found(client *dynamic.Client, name string) *dynamic.Resource {
+	resource, err := client.Resource(context.Background(), name)
 	if err != nil {
 		log.Fatal(err)
 	}
-	return pods.Namespace("shop"), closeAll
+	return resource
+}
+
+// connectTo returns the client of a server.
+func connectTo(handler http.Handler) (client *dynamic.Client, closeAll func()) {
+	server := httptest.NewServer(handler)
+	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() { client.Close(); server.Close() }
 }
 
 func shopClient() (client *dynamic.Client, closeAll func()) {
 	const web = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":7}}`
 	const items = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"db"}},{"metadata":{"name":"web"}}]}`
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := scripted.New(resources)
+	server.Handle("", func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.URL.Path == "/api" || r.URL.Path == "/apis":
-			scripted.New(resources).ServeHTTP(w, r)
 		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
 			fmt.Fprint(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Restarts"}],"rows":[
 				{"cells":["db",0],"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"db"}}},
@@ -64,12 +78,8 @@ func shopClient() (client *dynamic.Client, closeAll func()) {
 		default:
 			fmt.Fprint(w, items)
 		}
-	}))
-	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return client, func() { client.Close(); server.Close() }
+	})
+	return connectTo(server)
 }
 
 func ExampleHandle_Get() {
@@ -317,22 +327,12 @@ func ExampleApplyConflictError() {
 
 // contested is a server whose pods another manager owns.
 func contested() (pods *dynamic.Resource, closeAll func()) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			scripted.New(resources).ServeHTTP(w, r)
-			return
-		}
+	server := scripted.New(resources)
+	server.Handle("", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusConflict)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"details":{"causes":[
 			{"reason":"FieldManagerConflict","message":"conflict with \"editor\" using v1","field":".metadata.labels.tier"}]}}`)
-	}))
-	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
-	pods, err = client.Resource(context.Background(), "po")
-	if err != nil {
-		log.Fatal(err)
-	}
-	return pods, func() { client.Close(); server.Close() }
+	})
+	client, closeAll := connectTo(server)
+	return found(client, "po"), closeAll
 }

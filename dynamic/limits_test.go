@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -27,15 +27,11 @@ func zipped(t *testing.T, limits transport.MemoryLimits, body string) *dynamic.R
 	writer := gzip.NewWriter(&text)
 	_, _ = io.WriteString(writer, body)
 	require.NoError(t, writer.Close())
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	conn := scripted.Connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = io.WriteString(w, text.String())
-	}))
-	t.Cleanup(server.Close)
-	conn, err := transport.Open(&transport.Config{Server: server.URL, Options: transport.Options{MemoryLimits: limits}})
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
+	}), &transport.Options{MemoryLimits: limits})
 	return dynamic.New(conn, nil).ForGVR(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("home")
 }
 

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +14,6 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/readiness"
-	"github.com/anykind/anykind/transport"
 )
 
 // readyPod is the pod "web" with a phase and, if a reason is given, a waiting container.
@@ -95,25 +91,12 @@ func TestReady_RejectsInvalidRule(t *testing.T) {
 func rolling() (deployments *dynamic.Resource, closeAll func()) {
 	const web = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"%s","name":"web","namespace":"shop","generation":2},"spec":{"replicas":3},
 		"status":{"observedGeneration":2,"replicas":4,"updatedReplicas":1,"readyReplicas":3,"availableReplicas":3,"conditions":[{"type":"Available","status":"True"}%s]}}`
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/api" || r.URL.Path == "/apis":
-			scripted.New(resources).ServeHTTP(w, r)
-		case r.URL.Query().Get("watch") == "true":
-			fmt.Fprintf(w, `{"type":"MODIFIED","object":`+web+`}`, "2", `,{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}`)
-		default:
-			fmt.Fprintf(w, web, "1", "")
-		}
-	}))
-	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
-	deployments, err = client.Resource(context.Background(), "deploy")
-	if err != nil {
-		log.Fatal(err)
-	}
-	return deployments.Namespace("shop"), func() { client.Close(); server.Close() }
+	server := scripted.New(resources)
+	server.Handle("", scripted.JSON(fmt.Sprintf(web, "1", "")))
+	server.Handle("WATCH /apis/apps/v1/namespaces/shop/deployments",
+		scripted.Watch(scripted.Event("MODIFIED", fmt.Sprintf(web, "2", `,{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}`))))
+	client, closeAll := connectTo(server)
+	return found(client, "deploy").Namespace("shop"), closeAll
 }
 
 // The Deployment is available all the time, but its rollout fails.

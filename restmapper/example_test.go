@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net/http"
 	"net/http/httptest"
 	"time"
 
@@ -13,12 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 )
 
+// apps are the resources of a server, in the format of scripted.Index.
+const apps = "apps/v1 deployments deployment Deployment deploy all get,list"
+
 func ExampleMapper_Resource() {
-	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	server := httptest.NewServer(scripted.New(apps))
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	if err != nil {
@@ -43,7 +46,7 @@ func ExampleMapper_Resource() {
 }
 
 func ExampleMapper_Resources() {
-	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	server := httptest.NewServer(scripted.New(apps))
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	if err != nil {
@@ -68,7 +71,7 @@ func ExampleMapper_Resources() {
 
 // What takes a meta.RESTMapper, such as controller-runtime's client.Options or Helm's getter, takes this one.
 func ExampleMapper_RESTMapper() {
-	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	server := httptest.NewServer(scripted.New(apps))
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	if err != nil {
@@ -89,20 +92,8 @@ func ExampleMapper_RESTMapper() {
 	// true no matches for kind "Deploymnet" in group "apps"
 }
 
-// serveApps answers discovery as a server with nothing but deployments does.
-func serveApps(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-	if r.URL.Path == "/api" {
-		fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
-		return
-	}
-	fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[
-		{"resource":"deployments","singularResource":"deployment","shortNames":["deploy"],"categories":["all"],"scope":"Namespaced",
-		 "responseKind":{"group":"apps","version":"v1","kind":"Deployment"},"verbs":["get","list"]}]}]}]}`)
-}
-
 func ExampleMapper_WaitForResources() {
-	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	server := httptest.NewServer(scripted.New(apps))
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	if err != nil {
@@ -123,7 +114,7 @@ func ExampleMapper_WaitForResources() {
 }
 
 func ExampleMapper_WaitForKinds() {
-	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	server := httptest.NewServer(scripted.New(apps))
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	if err != nil {
