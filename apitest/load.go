@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/structural"
 	"github.com/anykind/anykind/apitest/internal/write"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -55,6 +56,12 @@ func (s *Server) loadObjects() error {
 	prepared, err := s.prepareDefinitions(resource, definitions)
 	if err != nil {
 		return err
+	}
+	for _, definition := range prepared {
+		if text := structural.RulesNotValidated(definition); text != "" && s.options.Rules == nil {
+			name := (&unstructured.Object{Object: definition}).GetName()
+			s.warnOfCreate(resource, "", name, []string{"apitest: not validated: " + text})
+		}
 	}
 	if err := s.crds.Load(prepared); err != nil {
 		return err

@@ -125,7 +125,7 @@ func definitionDefaults() map[string]func(object) {
 			if kind != "" {
 				setIfAbsent(names, "listKind", kind+"List")
 			}
-			setIfAbsent(nested.EnsureMap(spec, "conversion"), "strategy", "None")
+			setIfAbsent(spec, "conversion", object{"strategy": "None"})
 		},
 		"apiextensions/v1.ServiceReference": func(service object) { setIfAbsent(service, "port", int64(443)) },
 	}

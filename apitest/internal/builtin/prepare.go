@@ -46,7 +46,7 @@ func rulesOf(resource schema.GroupResource) (r rules, ok bool) {
 		"validatingadmissionpolicies.admissionregistration.k8s.io":
 		return rules{status: true, generation: true}, true
 	case "customresourcedefinitions.apiextensions.k8s.io":
-		return rules{status: true, generation: true, create: createDefinition}, true
+		return rules{status: true, generation: true, create: createDefinition, update: updateDefinition}, true
 	case "jobs.batch":
 		return rules{status: true, generation: true, create: createJob}, true
 	case "daemonsets.apps":
@@ -164,6 +164,9 @@ func prepareStatus(resource schema.GroupResource, obj, old object) {
 	case "deployments.apps":
 		copyField(metadata, oldMetadata, "labels")
 	case "customresourcedefinitions.apiextensions.k8s.io":
+		if len(nested.Slice(obj, "status", "storedVersions")) == 0 {
+			addStoredVersion(obj)
+		}
 		for name := range metadata {
 			if name != "managedFields" && name != "resourceVersion" {
 				delete(metadata, name)
@@ -232,17 +235,6 @@ func createClaim(claim object) {
 	case ref != nil && source == nil && nested.String(ref, "namespace") == "":
 		spec["dataSource"] = deepCopy(ref)
 	}
-}
-
-func createDefinition(definition object) {
-	status := object{"acceptedNames": object{"plural": "", "kind": ""}, "conditions": nil, "storedVersions": []any{}}
-	for _, version := range nested.Maps(definition, "spec", "versions") {
-		if nested.Bool(version, "storage") {
-			status["storedVersions"] = []any{version["name"]}
-			break
-		}
-	}
-	definition["status"] = status
 }
 
 // createJob sets a job's selector and pod labels, unless manualSelector is set.

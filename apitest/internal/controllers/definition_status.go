@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
 // acceptNames sets status.acceptedNames and the condition NamesAccepted, given the names accepted for the rest of the group. It
@@ -120,6 +121,19 @@ func announce(definition map[string]any, now string) {
 // establish sets the condition Established. It is never reset.
 func establish(definition map[string]any, now string) {
 	setCondition(nested.EnsureMap(definition, "status"), "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", now, false)
+}
+
+// reportApproval sets the condition of definitions in groups of the Kubernetes community.
+func reportApproval(definition map[string]any, now string) {
+	const condition = "KubernetesAPIApprovalPolicyConformant"
+	status := nested.EnsureMap(definition, "status")
+	switch state, annotation := structural.ApprovalOf(definition); state {
+	case structural.Approved:
+		setCondition(status, condition, "True", "ApprovedAnnotation", "approved in "+annotation, now, false)
+	case structural.Unapproved:
+		setCondition(status, condition, "False", "UnapprovedAnnotation", fmt.Sprintf("not approved: %q", annotation), now, false)
+	case structural.ApprovalMissing, structural.ApprovalInvalid: // stored before the annotation was required
+	}
 }
 
 // ownStatus makes the API server the manager of the status, like its own controllers.

@@ -75,6 +75,7 @@ func (c *Definitions) Load(definitions []store.Object) error {
 		acceptNames(definition, others, c.timestamp())
 		others.add(definition)
 		announce(definition, c.timestamp())
+		reportApproval(definition, c.timestamp())
 		if nested.HasCondition(definition, "NamesAccepted") {
 			establish(definition, c.timestamp())
 		}
@@ -149,6 +150,7 @@ func (c *Definitions) sync(name string) {
 	changed := runtime.DeepCopyJSON(stored)
 	released := acceptNames(changed, others, c.timestamp())
 	announce(changed, c.timestamp())
+	reportApproval(changed, c.timestamp())
 	if current, ok := c.update(name, stored, changed); ok {
 		stored = current
 	}

@@ -27,6 +27,8 @@ func ValidateDefinition(definition, old map[string]any) field.ErrorList {
 	errs = append(errs, validateVersions(spec, at)...)
 	errs = append(errs, validateNames(nested.Map(spec, "names"), at.Child("names"))...)
 	errs = append(errs, validateConversion(nested.Map(spec, "conversion"), at.Child("conversion"))...)
+	errs = append(errs, validateStoredVersions(definition)...)
+	errs = append(errs, validateApproval(definition, old)...)
 	if old != nil {
 		errs = append(errs, validateNamesUpdate(spec, nested.Map(old, "spec"), established(old), at)...)
 	}
@@ -323,36 +325,6 @@ func validateNames(names map[string]any, at *field.Path) field.ErrorList {
 				errs = append(errs, field.Invalid(at.Child(list).Index(i), name, strings.Join(messages, ",")))
 			}
 		}
-	}
-	return errs
-}
-
-func validateConversion(conversion map[string]any, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	webhook := nested.Map(conversion, "webhook")
-	config := nested.Map(webhook, "clientConfig")
-	versions := nested.Slice(webhook, "conversionReviewVersions")
-	switch strategy := nested.String(conversion, "strategy"); strategy {
-	case "None":
-		if config != nil {
-			errs = append(errs, field.Forbidden(at.Child("webhookClientConfig"), "should not be set when strategy is not set to Webhook"))
-		}
-		if len(versions) > 0 {
-			errs = append(errs, field.Forbidden(at.Child("conversionReviewVersions"), "should not be set when strategy is not set to Webhook"))
-		}
-	case "Webhook":
-		if config == nil {
-			errs = append(errs, field.Required(at.Child("webhookClientConfig"), "required when strategy is set to Webhook"))
-		} else if (config["url"] == nil) == (config["service"] == nil) {
-			errs = append(errs, field.Required(at.Child("webhookClientConfig"), "exactly one of url or service is required"))
-		}
-		if len(versions) == 0 {
-			errs = append(errs, field.Required(at.Child("conversionReviewVersions"), ""))
-		} else if !slices.Contains(versions, any("v1")) && !slices.Contains(versions, any("v1beta1")) {
-			errs = append(errs, field.Invalid(at.Child("conversionReviewVersions"), versions, "must include at least one of v1, v1beta1"))
-		}
-	default:
-		errs = append(errs, field.NotSupported(at.Child("strategy"), strategy, []string{"None", "Webhook"}))
 	}
 	return errs
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // Validate validates obj by the schema, except for CEL rules, object metadata and the scale subresource. old is the previous
@@ -147,6 +149,20 @@ func (s *Schema) ValidateRules(ctx context.Context, errs field.ErrorList, obj, o
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	return rules.Validate(ctx, obj, old)
+}
+
+// RulesNotValidated describes the CEL rules of a definition for the warning that they were not compiled. It returns "" without rules.
+func RulesNotValidated(definition map[string]any) string {
+	var versions []string
+	for _, version := range nested.Maps(definition, "spec", "versions") {
+		if schema := nested.Map(version, "schema", "openAPIV3Schema"); newNode(schema).anyRule() {
+			versions = append(versions, nested.String(version, "name"))
+		}
+	}
+	if len(versions) == 0 {
+		return ""
+	}
+	return "the CEL rules of " + strings.Join(versions, ", ") + " are not compiled (set Options.Rules to cel.Rules{})"
 }
 
 // NotValidated describes checks missing in Validate and ValidateRules, for a warning. It returns "" if nothing is missing.

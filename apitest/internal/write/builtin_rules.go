@@ -148,8 +148,8 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstruct
 		if r.resource.Plural == "ingresses" && len(errs) == 0 && old == nil {
 			op.warn(builtin.IngressWarning(obj.Object))
 		}
-		if rules := op.registry.Rules(); rules != nil && r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
-			errs = rules.ValidateDefinition(op.ctx, obj.Object, before)
+		if r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
+			errs = op.validateRules(obj.Object, before)
 		}
 		for _, text := range builtin.NotValidated(r.resource.GroupResource(), obj.Object) {
 			op.warn("apitest: not validated: " + text)

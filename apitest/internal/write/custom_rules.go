@@ -158,9 +158,7 @@ func (r *customRules) validate(op *operation, obj, old *unstructuredv1.Unstructu
 		errs = append(errs, r.schema.Validate(obj.Object, old.Object)...)
 		errs = append(errs, r.validateScale(obj, true)...)
 	}
-	if text := r.schema.NotValidated(); text != "" {
-		op.warn("apitest: not validated: " + text)
-	}
+	op.warnNotValidated(r.schema.NotValidated())
 	return append(errs, r.schema.ValidateRules(op.ctx, errs, obj.Object, before)...)
 }
 

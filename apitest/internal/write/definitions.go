@@ -6,9 +6,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
 const (
@@ -42,6 +44,15 @@ func (op *operation) deleteDefinition(old *unstructuredv1.Unstructured, options 
 		return true, nil, err
 	}
 	return true, obj.Object, nil
+}
+
+// validateRules returns the errors of the CEL rules of a definition, or warns that they are not compiled.
+func (op *operation) validateRules(definition, old map[string]any) field.ErrorList {
+	if rules := op.registry.Rules(); rules != nil {
+		return rules.ValidateDefinition(op.ctx, definition, old)
+	}
+	op.warnNotValidated(structural.RulesNotValidated(definition))
+	return nil
 }
 
 // checkTerminating rejects new objects of a terminating definition.

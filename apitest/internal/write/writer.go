@@ -188,6 +188,13 @@ func (op *operation) warn(text string) {
 	}
 }
 
+// warnNotValidated adds a warning about something that the server does not implement, unless text is "".
+func (op *operation) warnNotValidated(text string) {
+	if text != "" {
+		op.warn("apitest: not validated: " + text)
+	}
+}
+
 // finish adds the warnings and converts the error to a Status.
 func (op *operation) finish(result *Result, err *error) {
 	result.Warnings = op.warnings
