@@ -39,7 +39,8 @@ type Options struct {
 	Rules RuleCompiler
 	// DisableWebhooks ignores the stored webhook configurations. By default they are called.
 	DisableWebhooks bool
-	// ServiceURL resolves a service of a webhook configuration to a URL. Without it, calls of such webhooks fail.
+	// ServiceURL resolves a service of a webhook configuration or of a conversion webhook to a URL. Without it, calls of such webhooks
+	// fail.
 	ServiceURL func(namespace, name string, port int32) (string, error)
 	// Streams handle logs, exec, attach, port-forward and proxy.
 	Streams Streams

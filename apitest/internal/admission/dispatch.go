@@ -14,6 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	limitedpatch "github.com/anykind/anykind/apitest/internal/jsonpatch"
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // callError is a failed call of a webhook. The failure policy decides whether it rejects the request.
@@ -72,7 +73,11 @@ func (a *Admission) mutateOnce(ctx context.Context, hook *invocation, attributes
 	if response.PatchType != "JSONPatch" {
 		return false, a.failed(hook, &callError{hook.Name, fmt.Errorf("unsupported patch type %q", response.PatchType)})
 	}
-	before, err := json.Marshal(hook.converted(attributes.Object))
+	converted, err := a.converted(ctx, hook, attributes.Object)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	before, err := json.Marshal(converted)
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
@@ -84,7 +89,9 @@ func (a *Admission) mutateOnce(ctx context.Context, hook *invocation, attributes
 	if err := utiljson.Unmarshal(after, &object); err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
-	object["apiVersion"] = attributes.Object["apiVersion"]
+	if err := a.Convert(ctx, hook.resource.Definition, object, nested.String(attributes.Object, "apiVersion")); err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
 	changed = !reflect.DeepEqual(attributes.Object, object)
 	attributes.Object = object
 	return changed, nil

@@ -48,18 +48,17 @@ type response struct {
 	Warnings  []string       `json:"warnings"`
 }
 
-// converted returns the object in the webhook's version. Conversion of custom resources changes the apiVersion only.
-func (i *invocation) converted(object map[string]any) map[string]any {
+// converted returns the object in the webhook's version.
+func (a *Admission) converted(ctx context.Context, i *invocation, object map[string]any) (map[string]any, error) {
 	if object == nil || i.resource.Definition == nil {
-		return object
+		return object, nil
 	}
 	changed := maps.Clone(object)
-	changed["apiVersion"] = i.resource.APIVersion()
-	return changed
+	return changed, a.Convert(ctx, i.resource.Definition, changed, i.resource.APIVersion())
 }
 
 // request returns the AdmissionReview sent to the webhook.
-func (i *invocation) request(uid, version string, attributes *Attributes) ([]byte, error) {
+func (a *Admission) request(ctx context.Context, i *invocation, uid, version string, attributes *Attributes) ([]byte, error) {
 	kind := func(k schema.GroupVersionKind) map[string]any {
 		return map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}
 	}
@@ -70,11 +69,19 @@ func (i *invocation) request(uid, version string, attributes *Attributes) ([]byt
 	if attributes.Kind == attributes.Resource.GroupVersionKind() {
 		hookKind = i.resource.GroupVersionKind()
 	}
+	object, err := a.converted(ctx, i, attributes.Object)
+	if err != nil {
+		return nil, err
+	}
+	oldObject, err := a.converted(ctx, i, attributes.OldObject)
+	if err != nil {
+		return nil, err
+	}
 	request := map[string]any{
 		"uid": uid, "kind": kind(hookKind), "resource": resource(i.resource.GroupVersionResource()),
 		"requestKind": kind(attributes.Kind), "requestResource": resource(attributes.Resource.GroupVersionResource()),
 		"operation": attributes.Operation, "userInfo": access.UserInfo(&attributes.User),
-		"object": orNull(i.converted(attributes.Object)), "oldObject": orNull(i.converted(attributes.OldObject)),
+		"object": orNull(object), "oldObject": orNull(oldObject),
 		"dryRun": attributes.DryRun, "options": nil,
 	}
 	if attributes.Options != nil {
@@ -113,7 +120,7 @@ func (a *Admission) send(ctx context.Context, hook *invocation, attributes *Attr
 		return nil, errors.New("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 	}
 	uid := string(uuid.NewUUID())
-	body, err := hook.request(uid, version, attributes)
+	body, err := a.request(ctx, hook, uid, version, attributes)
 	if err != nil {
 		return nil, fmt.Errorf("could not create admission objects: %w", err)
 	}
@@ -121,17 +128,18 @@ func (a *Admission) send(ctx context.Context, hook *invocation, attributes *Attr
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	target, err := a.target(hook, timeout)
+	target, err := a.target(hook.Name, &hook.ClientConfig)
 	if err != nil {
 		return nil, fmt.Errorf("could not get REST client: %w", err)
 	}
-	client, err := a.client(hook)
+	client, err := a.client(hook.ClientConfig.CABundle)
 	if err != nil {
 		return nil, fmt.Errorf("could not get REST client: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	text, err := post(ctx, client, target, body)
+	target.RawQuery = "timeout=" + fmt.Sprintf("%ds", int(timeout.Seconds()))
+	text, err := post(ctx, client, target.String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("failed to call webhook: %w", err)
 	}
@@ -145,12 +153,12 @@ func (a *Admission) send(ctx context.Context, hook *invocation, attributes *Attr
 	return decoded.Response, nil
 }
 
-// target returns the URL of the webhook with the timeout parameter, like the API server.
-func (a *Admission) target(hook *invocation, timeout time.Duration) (string, error) {
-	text := hook.ClientConfig.URL
-	if service := hook.ClientConfig.Service; service != nil {
+// target returns the URL of a webhook.
+func (a *Admission) target(name string, config *clientConfig) (*url.URL, error) {
+	text := config.URL
+	if service := config.Service; service != nil {
 		if a.config.ServiceURL == nil {
-			return "", fmt.Errorf("service %s/%s: the test has not said where it is", service.Namespace, service.Name)
+			return nil, fmt.Errorf("service %s/%s: the test has not said where it is", service.Namespace, service.Name)
 		}
 		port := service.Port
 		if port == 0 {
@@ -158,23 +166,21 @@ func (a *Admission) target(hook *invocation, timeout time.Duration) (string, err
 		}
 		base, err := a.config.ServiceURL(service.Namespace, service.Name, port)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		text = strings.TrimSuffix(base, "/") + "/" + strings.TrimPrefix(service.Path, "/")
 	}
 	target, err := url.Parse(text)
 	if err != nil || target.Host == "" {
-		return "", fmt.Errorf("webhook %s: no usable URL", hook.Name)
+		return nil, fmt.Errorf("webhook %s: no usable URL", name)
 	}
-	target.RawQuery = "timeout=" + fmt.Sprintf("%ds", int(timeout.Seconds()))
-	return target.String(), nil
+	return target, nil
 }
 
-// client returns an HTTP client for the webhook's CA bundle.
-func (a *Admission) client(hook *invocation) (*http.Client, error) {
+// client returns an HTTP client for a CA bundle.
+func (a *Admission) client(bundle string) (*http.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	bundle := hook.ClientConfig.CABundle
 	if client, found := a.clients[bundle]; found {
 		return client, nil
 	}

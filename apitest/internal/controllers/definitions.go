@@ -273,13 +273,17 @@ func (c *Definitions) deleteObjects(id store.Key) {
 	if len(versions) == 0 {
 		return
 	}
+	resource := versions[0]
+	if stored := c.registry.Lookup(id.Group, resource.StorageVersion, id.Resource); stored != nil { // needs no conversion
+		resource = stored
+	}
 	objects, _, err := c.store.List(id.Group, id.Resource, "", 0)
 	if err != nil {
 		return
 	}
 	for _, obj := range objects {
 		_, err := c.writer.Delete(c.ctx, &write.Request{
-			Resource: versions[0], Namespace: nested.String(obj, "metadata", "namespace"), Name: nameOf(obj), User: access.User{Name: "system:apiserver"},
+			Resource: resource, Namespace: nested.String(obj, "metadata", "namespace"), Name: nameOf(obj), User: access.User{Name: "system:apiserver"},
 		}, write.Body{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return

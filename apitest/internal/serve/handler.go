@@ -182,9 +182,6 @@ func (c *call) scopeMatches() bool {
 func (c *call) serveResource() error {
 	if c.resource.Definition != nil {
 		c.warnOfDeprecation()
-		if err := c.checkConversion(); err != nil {
-			return err
-		}
 	}
 	if c.info.Subresource != "" {
 		return c.serveSubresource()

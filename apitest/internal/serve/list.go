@@ -174,7 +174,10 @@ func (c *call) selectPage(opts *listOptions, revision int64, token *continueToke
 			return nil, page.Revision, "", 0, err
 		}
 		for i, object := range page.Objects {
-			view := c.Writer.View(c.resource, object)
+			view, err := c.Writer.View(c.req.Context(), c.resource, object)
+			if err != nil {
+				return nil, page.Revision, "", 0, err
+			}
 			if !opts.matches(view) {
 				continue
 			}

@@ -31,7 +31,11 @@ func (c *call) get() error {
 	if !exists {
 		return errNotFound(c.groupResource(), c.info.Name)
 	}
-	obj, err := c.transform(m, c.Writer.View(c.resource, stored), false, "")
+	view, err := c.Writer.View(c.req.Context(), c.resource, stored)
+	if err != nil {
+		return err
+	}
+	obj, err := c.transform(m, view, false, "")
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,11 @@ func (c *call) getScale() error {
 	if !exists {
 		return errNotFound(c.groupResource(), c.info.Name)
 	}
-	scale, err := write.ScaleOf(c.resource, c.Writer.View(c.resource, stored))
+	view, err := c.Writer.View(c.req.Context(), c.resource, stored)
+	if err != nil {
+		return err
+	}
+	scale, err := write.ScaleOf(c.resource, view)
 	if err != nil {
 		return err
 	}

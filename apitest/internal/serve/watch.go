@@ -125,7 +125,11 @@ func (s *watchStream) flush() { _ = http.NewResponseController(s.w).Flush() }
 func (s *watchStream) run(initial []store.Object) {
 	s.header()
 	for _, obj := range initial {
-		view := s.Writer.View(s.resource, obj)
+		view, err := s.view(obj)
+		if err != nil {
+			s.sendError(err)
+			return
+		}
 		if s.opts.matches(view) && !s.sendObject(watch.Added, view) {
 			return
 		}
@@ -139,9 +143,7 @@ func (s *watchStream) run(initial []store.Object) {
 	for {
 		batch, revision, more, err := s.events.Next(maxBatch)
 		if err != nil {
-			s.send(watch.Error, statusOf(apierrors.NewResourceExpired(
-				fmt.Sprintf("too old resource version: %d (%d)", revision, s.Store.Compacted()))))
-			s.flush()
+			s.sendError(apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, s.Store.Compacted())))
 			return
 		}
 		if !s.fault.lateEvents(s.call, len(batch)) || !s.sendBatch(batch) || !s.await(more, revision) {
@@ -155,7 +157,12 @@ func (s *watchStream) sendBatch(batch []store.Event) bool {
 		if event.Revision <= s.since {
 			continue
 		}
-		if kind, obj := s.visible(event); obj != nil && !s.sendObject(kind, obj) {
+		kind, obj, err := s.visible(event)
+		if err != nil {
+			s.sendError(err)
+			return false
+		}
+		if obj != nil && !s.sendObject(kind, obj) {
 			return false
 		}
 	}
@@ -219,32 +226,46 @@ func (s *watchStream) untilBookmark() time.Duration {
 
 // visible returns an event as seen through the watch's selector. An object entering the selection is ADDED, an object leaving it
 // is DELETED. The returned object is nil for invisible events.
-func (s *watchStream) visible(event store.Event) (watch.EventType, map[string]any) {
-	if s.opts.isEmpty() {
-		return event.Type, s.Writer.View(s.resource, event.Object)
+func (s *watchStream) visible(event store.Event) (watch.EventType, map[string]any, error) {
+	last, err := s.view(event.Object)
+	if err != nil || s.opts.isEmpty() {
+		return event.Type, last, err
 	}
 	var current, previous map[string]any
-	if event.Type != watch.Deleted {
-		if view := s.Writer.View(s.resource, event.Object); s.opts.matches(view) {
-			current = view
-		}
+	if event.Type != watch.Deleted && s.opts.matches(last) {
+		current = last
 	}
 	if event.Previous != nil {
-		if view := s.Writer.View(s.resource, event.Previous); s.opts.matches(view) {
+		view, err := s.view(event.Previous)
+		if err != nil {
+			return "", nil, err
+		}
+		if s.opts.matches(view) {
 			previous = view
 		}
 	}
 	switch {
 	case current != nil && previous != nil:
-		return watch.Modified, current
+		return watch.Modified, current, nil
 	case current != nil:
-		return watch.Added, current
+		return watch.Added, current, nil
 	case previous != nil && event.Type == watch.Deleted:
-		return watch.Deleted, s.Writer.View(s.resource, event.Object)
+		return watch.Deleted, last, nil
 	case previous != nil:
-		return watch.Deleted, withRevision(previous, event.Revision)
+		return watch.Deleted, withRevision(previous, event.Revision), nil
 	}
-	return "", nil
+	return "", nil, nil
+}
+
+// view returns a stored object in the version of the watch.
+func (s *watchStream) view(stored store.Object) (map[string]any, error) {
+	return s.Writer.View(s.req.Context(), s.resource, stored)
+}
+
+// sendError ends the watch with an ERROR event.
+func (s *watchStream) sendError(err error) {
+	s.send(watch.Error, statusOf(err))
+	s.flush()
 }
 
 func withRevision(obj map[string]any, revision int64) map[string]any {

@@ -90,7 +90,10 @@ func (op *operation) assign(binding *unstructuredv1.Unstructured) error {
 	if !exists {
 		return apierrors.NewNotFound(op.groupResource(), op.req.Name)
 	}
-	old := op.view(stored)
+	old, err := op.view(stored)
+	if err != nil {
+		return err
+	}
 	if err := op.checkUID(binding.GetUID(), old); err != nil {
 		return err
 	}
@@ -107,7 +110,11 @@ func (op *operation) assign(binding *unstructuredv1.Unstructured) error {
 	if op.options.isDryRun() {
 		return nil
 	}
-	_, err := op.store.Update(op.key(op.req.Name), old.GetResourceVersion(), op.toStorage(pod))
+	next, err := op.toStorage(pod)
+	if err != nil {
+		return err
+	}
+	_, err = op.store.Update(op.key(op.req.Name), old.GetResourceVersion(), next)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"strings"
@@ -58,21 +59,23 @@ func coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded ma
 	return decoded, unknown, nil
 }
 
-func (r *builtinRules) fromStorage(obj map[string]any) {
+func (r *builtinRules) fromStorage(_ context.Context, obj map[string]any) error {
 	builtin.Convert(obj, r.resource.GroupVersionKind().GroupVersion())
+	return nil
 }
 
 // toStorage converts to the storage version and sets empty lists to null, because Protobuf does not distinguish them.
-func (r *builtinRules) toStorage(obj map[string]any) {
+func (r *builtinRules) toStorage(_ context.Context, obj map[string]any) error {
 	if version, err := schema.ParseGroupVersion(storageVersion(r.resource)); err == nil {
 		builtin.Convert(obj, version)
 	}
 	if r.resource.Group == definitionGroup || r.resource.Group == "apiregistration.k8s.io" { // stored as JSON
-		return
+		return nil
 	}
 	for name, value := range obj {
 		obj[name] = withoutEmptyLists(value)
 	}
+	return nil
 }
 
 func withoutEmptyLists(value any) any {

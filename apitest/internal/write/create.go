@@ -79,7 +79,8 @@ func (op *operation) create(obj *unstructuredv1.Unstructured) (*unstructuredv1.U
 		if exists {
 			return nil, op.alreadyExists(obj, existing)
 		}
-		return op.asRead(op.dryRunView(obj, obj.GetResourceVersion())), nil
+		view, err := op.dryRunView(obj, obj.GetResourceVersion())
+		return op.asRead(view), err
 	}
 	if op.isPost && obj.GetResourceVersion() != "" && !op.options.isDryRun() { // rejected by the store only
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
@@ -87,7 +88,7 @@ func (op *operation) create(obj *unstructuredv1.Unstructured) (*unstructuredv1.U
 	if exists {
 		return nil, op.alreadyExists(obj, existing)
 	}
-	next, err := op.withinLimit(op.toStorage(obj))
+	next, err := op.encode(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +100,19 @@ func (op *operation) create(obj *unstructuredv1.Unstructured) (*unstructuredv1.U
 	case err != nil:
 		return nil, err
 	}
-	return op.asRead(op.view(stored)), nil
+	return op.shown(stored)
 }
 
 // dryRunView returns obj as it would be read after the write.
-func (op *operation) dryRunView(obj *unstructuredv1.Unstructured, version string) *unstructuredv1.Unstructured {
-	view := op.view(op.toStorage(obj))
+func (op *operation) dryRunView(obj *unstructuredv1.Unstructured, version string) (*unstructuredv1.Unstructured, error) {
+	stored, err := op.toStorage(obj)
+	if err != nil {
+		return obj, err
+	}
+	view, err := op.view(stored)
 	view.SetResourceVersion(version)
 	view.SetSelfLink(obj.GetSelfLink()) // removed by the store only
-	return view
+	return view, err
 }
 
 func (op *operation) alreadyExists(obj *unstructuredv1.Unstructured, existing store.Object) error {

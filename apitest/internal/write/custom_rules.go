@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -59,37 +60,43 @@ func (r *customRules) coerce(obj map[string]any) (decoded map[string]any, unknow
 func (r *customRules) setDefaults(obj map[string]any) { r.schema.Default(obj) }
 
 // fromStorage prunes and defaults by the schema of the stored version, then converts to the requested version and prunes again.
-func (r *customRules) fromStorage(obj map[string]any) {
+func (r *customRules) fromStorage(ctx context.Context, obj map[string]any) error {
 	metadata := nested.Map(obj, "metadata")
 	maps.DeleteFunc(metadata, func(_ string, value any) bool { return value == nil }) // apply stores nulls
 	want := r.resource.APIVersion()
 	if stored := nested.String(obj, "apiVersion"); stored != want {
 		if gv, err := schema.ParseGroupVersion(stored); err == nil {
 			if other := r.writer.registry.Lookup(gv.Group, gv.Version, r.resource.Plural); other != nil {
-				r.writer.rulesOf(other).fromStorage(obj)
+				if err := r.writer.rulesOf(other).fromStorage(ctx, obj); err != nil {
+					return err
+				}
 			}
 		}
-		obj["apiVersion"] = want
+		err := r.writer.admission.Convert(ctx, r.resource.Definition, obj, want)
 		_, _ = r.schema.Prune(obj)
-		return
+		return err
 	}
 	r.schema.PruneStored(obj)
 	r.schema.Default(obj)
+	return nil
 }
 
 // toStorage converts to the storage version and prunes: fields unknown to the storage version are lost. Its defaults are set at
 // the next write.
-func (r *customRules) toStorage(obj map[string]any) {
+func (r *customRules) toStorage(ctx context.Context, obj map[string]any) error {
 	want := storageVersion(r.resource)
 	if obj["apiVersion"] == want {
-		return
+		return nil
 	}
-	obj["apiVersion"] = want
+	if err := r.writer.admission.Convert(ctx, r.resource.Definition, obj, want); err != nil {
+		return err
+	}
 	if stored := r.writer.registry.Lookup(r.resource.Group, r.resource.StorageVersion, r.resource.Plural); stored != nil {
 		if rules, isCustom := r.writer.rulesOf(stored).(*customRules); isCustom {
 			_, _ = rules.schema.Prune(obj)
 		}
 	}
+	return nil
 }
 
 func (r *customRules) prepareCreate(_ *operation, obj *unstructuredv1.Unstructured) {

@@ -62,7 +62,10 @@ func (op *operation) delete(options *metav1.DeleteOptions) (response map[string]
 }
 
 func (op *operation) deleteOnce(stored store.Object, options *metav1.DeleteOptions) (response map[string]any, deleted bool, err error) {
-	old := op.view(stored)
+	old, err := op.view(stored)
+	if err != nil {
+		return nil, false, err
+	}
 	switch op.groupResource() {
 	case groupResource{Resource: "namespaces"}:
 		if done, response, err := op.deleteNamespace(old, options); done {
@@ -140,13 +143,17 @@ func checkPreconditions(preconditions *metav1.Preconditions, old *unstructuredv1
 // storeMarked stores an object with its new deletionTimestamp.
 func (op *operation) storeMarked(obj *unstructuredv1.Unstructured, version string) (*unstructuredv1.Unstructured, error) {
 	if op.options.isDryRun() {
-		return op.dryRunView(obj, version), nil
+		return op.dryRunView(obj, version)
 	}
-	stored, err := op.store.Update(op.key(op.req.Name), version, op.toStorage(obj))
+	next, err := op.toStorage(obj)
 	if err != nil {
 		return nil, err
 	}
-	return op.view(stored), nil
+	stored, err := op.store.Update(op.key(op.req.Name), version, next)
+	if err != nil {
+		return nil, err
+	}
+	return op.view(stored)
 }
 
 // remove removes an object from the store.
@@ -155,7 +162,7 @@ func (op *operation) remove(key store.Key, version string) (*unstructuredv1.Unst
 	if err != nil {
 		return nil, err
 	}
-	return op.view(removed), nil
+	return op.view(removed)
 }
 
 // beforeDelete chooses the grace period and sets obj's deletionTimestamp. Only pods are deleted gracefully.

@@ -59,7 +59,10 @@ func (op *operation) evict(eviction *unstructuredv1.Unstructured) (Result, error
 	if !exists {
 		return Result{}, apierrors.NewNotFound(op.groupResource(), op.req.Name)
 	}
-	pod := op.view(stored)
+	pod, err := op.view(stored)
+	if err != nil {
+		return Result{}, err
+	}
 	if ignoresBudgets(pod) {
 		return op.deleteEvicted(pod, options)
 	}

@@ -2,6 +2,7 @@ package write
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -218,8 +219,8 @@ func (o objectRules) ConvertToVersion(obj runtime.Object, target runtime.GroupVe
 		builtin.Convert(converted.Object, version)
 		return converted, nil
 	}
-	converted.SetAPIVersion(version.String())
-	return converted, nil
+	ctx := context.WithoutCancel(o.op.ctx) // the field manager is that of later operations, too
+	return converted, o.op.admission.Convert(ctx, o.op.resource.Definition, converted.Object, version.String())
 }
 
 func (objectRules) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {

@@ -78,7 +78,7 @@ func (p *writerPlayer) send(t *testing.T, req request) (code int, warnings []str
 	var err error
 	switch {
 	case req.method == "GET":
-		result, err = p.get(wr)
+		result, err = p.get(t, wr)
 	case req.method == "POST":
 		result, err = p.writer.Create(t.Context(), wr, content)
 	case req.method == "PUT":
@@ -93,14 +93,15 @@ func (p *writerPlayer) send(t *testing.T, req request) (code int, warnings []str
 	return p.response(t, result, err)
 }
 
-func (p *writerPlayer) get(req *write.Request) (write.Result, error) {
+func (p *writerPlayer) get(t *testing.T, req *write.Request) (write.Result, error) {
+	t.Helper()
 	resource := req.Resource
 	obj, exists := p.store.Get(store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: req.Namespace, Name: req.Name})
 	if !exists {
 		return write.Result{}, apierrors.NewNotFound(resource.GroupResource(), req.Name)
 	}
-	obj = p.writer.View(resource, obj)
-	var err error
+	obj, err := p.writer.View(t.Context(), resource, obj)
+	require.NoError(t, err)
 	if req.Subresource == "scale" {
 		obj, err = write.ScaleOf(resource, obj)
 	}
@@ -115,7 +116,9 @@ func (p *writerPlayer) deleteCollection(t *testing.T, req *write.Request, body w
 		stored, revision, err := p.store.List(req.Resource.Group, req.Resource.Plural, req.Namespace, 0)
 		items := []any{}
 		for _, obj := range stored {
-			item := (&unstructured.Object{Object: p.writer.View(req.Resource, obj)}).DeepCopy()
+			view, err := p.writer.View(t.Context(), req.Resource, obj)
+			require.NoError(t, err)
+			item := (&unstructured.Object{Object: view}).DeepCopy()
 			if !selector.Matches(labels.Set(item.GetLabels())) {
 				continue
 			}

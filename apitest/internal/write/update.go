@@ -115,11 +115,14 @@ func (op *operation) createByUpdate(change change, uid types.UID) (*unstructured
 }
 
 func (op *operation) updateOnce(key store.Key, stored store.Object, change change, admit func(obj, old *unstructuredv1.Unstructured) error, uid types.UID) (*unstructuredv1.Unstructured, error) {
-	old := op.view(stored)
+	old, err := op.view(stored)
+	if err != nil {
+		return nil, err
+	}
 	if err := op.checkUID(uid, old); err != nil {
 		return nil, err
 	}
-	obj, err := change(op.view(stored))
+	obj, err := change(old.DeepCopy())
 	if err != nil {
 		return nil, err
 	}
@@ -137,17 +140,18 @@ func (op *operation) updateOnce(key store.Key, stored store.Object, change chang
 		return op.deleteByUpdate(key, version, obj)
 	}
 	if op.options.isDryRun() {
-		return op.asRead(op.dryRunView(obj, version)), nil
+		view, err := op.dryRunView(obj, version)
+		return op.asRead(view), err
 	}
-	next, err := op.withinLimit(op.withStoredStatus(op.toStorage(obj), stored))
+	next, err := op.encode(obj)
 	if err != nil {
 		return nil, err
 	}
-	updated, err := op.store.Update(key, version, next)
+	updated, err := op.store.Update(key, version, op.withStoredStatus(next, stored))
 	if err != nil {
 		return nil, err
 	}
-	return op.asRead(op.view(updated)), nil
+	return op.shown(updated)
 }
 
 // withStoredStatus returns next with the stored status, because an update does not change the status. Converting it to the

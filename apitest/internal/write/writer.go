@@ -115,8 +115,8 @@ type rules interface {
 	// error, such as a number in place of a string. obj may be modified.
 	coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error)
 	// fromStorage converts a stored object to the resource's version. toStorage converts it to the storage version.
-	fromStorage(obj map[string]any)
-	toStorage(obj map[string]any)
+	fromStorage(ctx context.Context, obj map[string]any) error
+	toStorage(ctx context.Context, obj map[string]any) error
 	// setDefaults sets defaults only.
 	setDefaults(obj map[string]any)
 	// prepareCreate and prepareUpdate reset fields ignored in the request, and set the generation.
@@ -233,16 +233,25 @@ func (op *operation) objectNamespace() string {
 }
 
 // view returns a copy of a stored object in the request's version.
-func (op *operation) view(stored store.Object) *unstructuredv1.Unstructured {
-	return &unstructuredv1.Unstructured{Object: op.viewOf(op.resource, stored)}
+func (op *operation) view(stored store.Object) (*unstructuredv1.Unstructured, error) {
+	obj, err := op.viewOf(op.ctx, op.resource, stored)
+	return &unstructuredv1.Unstructured{Object: obj}, err
 }
 
-// View returns a stored object in the version of a resource. The result is read-only: it may be the stored object itself.
-func (w *Writer) View(resource *kinds.Resource, stored store.Object) map[string]any {
+// shown returns a written object as shown in responses.
+func (op *operation) shown(stored store.Object) (*unstructuredv1.Unstructured, error) {
+	obj, err := op.view(stored)
+	return op.asRead(obj), err
+}
+
+// View returns a stored object in the version of a resource. The result is read-only: it may be the stored object itself. An error
+// is that of a conversion webhook.
+func (w *Writer) View(ctx context.Context, resource *kinds.Resource, stored store.Object) (map[string]any, error) {
 	if resource.Definition == nil && stored["apiVersion"] == resource.APIVersion() {
-		return asRead(resource, stored)
+		return asRead(resource, stored), nil
 	}
-	return asRead(resource, w.viewOf(resource, stored))
+	obj, err := w.viewOf(ctx, resource, stored)
+	return asRead(resource, obj), err
 }
 
 // asRead returns an object as shown in responses: a service of type ExternalName loses fields of its earlier type. Responses to
@@ -262,10 +271,9 @@ func asRead(resource *kinds.Resource, obj map[string]any) map[string]any {
 	return obj
 }
 
-func (w *Writer) viewOf(resource *kinds.Resource, stored store.Object) map[string]any {
+func (w *Writer) viewOf(ctx context.Context, resource *kinds.Resource, stored store.Object) (map[string]any, error) {
 	obj := runtime.DeepCopyJSON(stored)
-	w.rulesOf(resource).fromStorage(obj)
-	return obj
+	return obj, w.rulesOf(resource).fromStorage(ctx, obj)
 }
 
 func (op *operation) asRead(obj *unstructuredv1.Unstructured) *unstructuredv1.Unstructured {
@@ -273,17 +281,21 @@ func (op *operation) asRead(obj *unstructuredv1.Unstructured) *unstructuredv1.Un
 }
 
 // toStorage returns the object in its storage version, without a resourceVersion.
-func (op *operation) toStorage(obj *unstructuredv1.Unstructured) store.Object {
+func (op *operation) toStorage(obj *unstructuredv1.Unstructured) (store.Object, error) {
 	stored := obj.DeepCopy()
-	op.rules.toStorage(stored.Object)
+	err := op.rules.toStorage(op.ctx, stored.Object)
 	stored.SetResourceVersion("")
 	stored.SetSelfLink("")
-	return stored.Object
+	return stored.Object, err
 }
 
-// withinLimit returns an object within etcd's limit, if need be without its managedFields. An apply keeps managedFields.
-func (op *operation) withinLimit(obj store.Object) (store.Object, error) {
-	err := limits.CheckStored(obj)
+// encode returns an object for the store. An object above etcd's limit loses its managedFields, except in an apply.
+func (op *operation) encode(u *unstructuredv1.Unstructured) (store.Object, error) {
+	obj, err := op.toStorage(u)
+	if err != nil {
+		return nil, err
+	}
+	err = limits.CheckStored(obj)
 	if err == nil || op.isApply {
 		return obj, err
 	}
