@@ -32,7 +32,7 @@ var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v
 // apiextensions.k8s.io/v1.
 //
 // ctx is the timeout. A name conflict with an existing definition is an error 3 seconds after the server reports it. The verbs
-// patch, get and watch on definitions are needed. See
+// patch, list and watch on definitions are needed. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
 func RegisterCRDs(ctx context.Context, client *dynamic.Client, file []byte, opts *metav1.ApplyOptions) ([]*dynamic.Resource, error) {
 	definitions, err := decodeCRDs(file)

@@ -84,11 +84,11 @@ func TestWait_CreatedChangedDeleted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWait_NeedsOnlyGetAndWatch(t *testing.T) {
+func TestWait_NeedsOnlyListAndWatch(t *testing.T) {
 	t.Parallel() // after the tests that restart the server
 	client, namespace := newNamespace(t)
 	admins := resource(t, client, "cm").Namespace(namespace)
-	grant(t, client, namespace, map[string][]any{"mine": {"get", "watch"}, "still": {"get"}})
+	grant(t, client, namespace, map[string][]any{"mine": {"list", "watch"}, "still": {"list"}})
 	mine := resource(t, connect(t, "limited"), "cm").Namespace(namespace)
 	allowed(t, mine, "mine")
 
@@ -133,11 +133,11 @@ func grantRule(t *testing.T, client *dynamic.Client, namespace string, rules ...
 	require.NoError(t, err)
 }
 
-// allowed waits until the permission to get has taken effect.
+// allowed waits until the permission to list the object has taken effect.
 func allowed(t *testing.T, of *dynamic.Resource, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		_, err := of.Get(t.Context(), name, nil)
+		_, err := of.Named(name).ListPage(t.Context(), nil)
 		if !apierrors.IsForbidden(err) {
 			return
 		}
@@ -147,7 +147,7 @@ func allowed(t *testing.T, of *dynamic.Resource, name string) {
 
 func TestWait_ServerRestarts(t *testing.T) {
 	client, namespace := newNamespace(t)
-	grant(t, client, namespace, map[string][]any{"crashed": {"get", "watch"}, "stopped": {"get", "watch"}})
+	grant(t, client, namespace, map[string][]any{"crashed": {"list", "watch"}, "stopped": {"list", "watch"}})
 	of := resource(t, client, "cm").Namespace(namespace)
 	limited := resource(t, connect(t, "limited"), "cm").Namespace(namespace)
 	allowed(t, limited, "crashed")

@@ -141,11 +141,11 @@ func TestHandle_VerbsOnSeveralObjects(t *testing.T) {
 }
 
 func TestHandle_Wait(t *testing.T) {
-	client, _ := script(t, podReply)
+	client, _ := script(t, podList("7", podReply))
 	pod, err := dynamic.As[guest](resource(t, client, "pods")).Wait(t.Context(), "web", dynamic.Exists())
 	require.NoError(t, err)
 	assert.Equal(t, "web", pod.Name)
-	client, _ = script(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":"high"}}`)
+	client, _ = script(t, podList("7", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":"high"}}`))
 	_, err = dynamic.As[guest](resource(t, client, "pods")).Wait(t.Context(), "web", dynamic.Exists())
 	assert.EqualError(t, err, `decode pods "shop/web" as dynamic_test.guest: .spec.priority: is string, not int32`)
 }

@@ -3,19 +3,18 @@ package dynamic
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/resourceversion"
+	"github.com/anykind/anykind/internal/reflector"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
@@ -30,9 +29,9 @@ import (
 //
 //	wait for deployments.apps "shop/web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
 //
-// Wait gets the object and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames suffice.
-// Events older than a state seen by Wait do not count, because API servers of a cluster may lag. An object that
-// did not exist is read once more when its first event arrives.
+// Wait lists the object by its name and then watches it, like [Handle.Follow] with [Handle.Named]. That takes the verbs list and
+// watch; RBAC rules with resourceNames suffice. The object does not exist only if a complete list lacks it or the API reported
+// its deletion.
 //
 // Wait recovers from closed and expired watches, server restarts and broken connections, with delays of up to seven seconds. It
 // returns errors of [Matches] and terminal rejections. 401 and 403 are terminal after two seconds or, after the first watch,
@@ -52,52 +51,26 @@ func (h *Handle[T]) Wait(ctx context.Context, name string, conditions ...WaitCon
 }
 
 func wait(ctx context.Context, r *Resource, name string, conditions []WaitCondition) (*unstructured.Object, error) {
-	w := &waiter{resource: r, name: name, conditions: conditions, denials: retry.Denials{Grace: firstDenialGrace}}
+	w := &waiter{resource: r, name: name, conditions: conditions}
 	if err := w.validate(); err != nil {
 		return nil, err
 	}
-	for n := 1; ; n++ {
-		start := time.Now()
-		w.hasProgressed = false
-		done, err := w.getAndWatch(ctx)
-		if done {
-			r.awaitDiscovery(ctx, w.object)
-			return w.last, nil
-		}
-		switch isTerminal := w.recordError(err); {
-		case isTerminal && !w.notServedSince.IsZero():
-			return nil, fmt.Errorf("wait for %s: the resource is not served: %w", w.target(), err)
-		case isTerminal:
-			return nil, fmt.Errorf("wait for %s: %w", w.target(), err)
-		case ctx.Err() != nil:
-			return nil, w.contextError(ctx)
-		case w.hasProgressed || time.Since(start) > watchBackoff.Max:
-			n = 1
-		}
-		w.lastErr = err
-		if retry.Sleep(ctx, retry.Jitter(ctx, watchDelay(n, err))) != nil {
-			return nil, w.contextError(ctx)
-		}
+	err := reflector.Run(ctx, reflector.Options[item]{
+		Source: &objectSource{endpoint: &r.Named(name).endpoint, form: wholeObjects{}}, ListFirst: true, IsTerminal: retry.IsRejected,
+		Emit: w.handle, OnProgress: func(string) error { return w.evaluate() },
+		OnInterruption: func(i reflector.Interruption) { w.lastErr = i.Err },
+	})
+	switch {
+	case errors.Is(err, errStopped):
+		r.awaitDiscovery(ctx, w.object)
+		return w.last, nil
+	case w.conditionErr == nil && ctx.Err() != nil:
+		return nil, w.contextError(ctx)
+	case w.conditionErr == nil && apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("wait for %s: the resource is not served: %w", w.target(), err)
+	default:
+		return nil, fmt.Errorf("wait for %s: %w", w.target(), err)
 	}
-}
-
-const (
-	// firstDenialGrace is the time for retries of 401 and 403 before the first watch, notServedGrace the time for retries of 404.
-	firstDenialGrace = 2 * time.Second
-	notServedGrace   = 5 * time.Second
-	// maxGraceDelay bounds the delay between requests within both.
-	maxGraceDelay = 500 * time.Millisecond
-)
-
-var watchBackoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
-
-// watchDelay returns the delay after the n-th consecutive failure, err.
-func watchDelay(n int, err error) time.Duration {
-	delay := watchBackoff.Delay(n)
-	if retry.IsDenied(err) || apierrors.IsNotFound(err) {
-		return min(delay, maxGraceDelay)
-	}
-	return delay
 }
 
 type waiter struct {
@@ -105,26 +78,22 @@ type waiter struct {
 	name       string
 	conditions []WaitCondition
 
-	object        *unstructured.Object // nil if it does not exist
-	firstUID      types.UID            // UID of the first object
-	last          *unstructured.Object // newest version of an existing object
-	isAbsent      bool                 // the last read returned Not Found: the absence has no resourceVersion
-	reasons       []string             // of conditions that do not hold
-	conditionErr  error                // from a caller's function
-	lastErr       error                // of the last attempt; nil if the object was observed since
-	isExpired     bool                 // the object's resourceVersion is too old to watch from
-	hasProgressed bool                 // the last watch has delivered an event
-
-	denials        retry.Denials
-	notServedSince time.Time // start of the period with only 404 for the path
+	object       *unstructured.Object // nil if it does not exist
+	firstUID     types.UID            // UID of the first object
+	last         *unstructured.Object // newest version of an existing object
+	reasons      []string             // of conditions that do not hold
+	conditionErr error                // from a caller's function
+	lastErr      error                // of the last attempt; nil if the object was observed since
 }
 
 func (w *waiter) validate() error {
 	if err := w.resource.validateObject("get", w.name); err != nil {
 		return err
 	}
-	if _, err := w.resource.Named(w.name).watchRequest(nil); err != nil {
-		return err
+	for _, verb := range []string{"list", "watch"} {
+		if err := w.resource.Named(w.name).validateCollection(verb, nil); err != nil {
+			return err
+		}
 	}
 	if len(w.conditions) == 0 {
 		return w.resource.invalid("watch", w.name, "there is no condition to wait for: pass one, such as Exists()")
@@ -140,128 +109,41 @@ func (w *waiter) validate() error {
 	return nil
 }
 
-// getAndWatch gets and watches the object until the conditions hold or the watch ends.
-func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
-	// A watch without a resourceVersion begins with the object, but does not report that the object does not exist. If the
-	// object's resourceVersion has expired, the object is read after the start of the watch.
-	watchFirst := w.isExpired
-	from := ""
-	w.isExpired = false
-	if !watchFirst {
-		if done, err = w.get(ctx); done || err != nil {
-			return done, err
-		}
-		if w.object != nil {
-			from = w.object.GetResourceVersion()
-		}
-	}
-	stream, err := w.resource.Named(w.name).OpenWatch(ctx, &metav1.ListOptions{ResourceVersion: from})
-	if err != nil {
-		w.isExpired = retry.IsExpired(err)
-		return false, err
-	}
-	defer stream.Close()
-	if watchFirst {
-		if done, err = w.get(ctx); done || err != nil {
-			return done, err
-		}
-	}
-	return w.watch(ctx, stream, from != "")
-}
-
-// get reads and evaluates the object. A 404 for the path is an error: the object may exist.
-func (w *waiter) get(ctx context.Context) (done bool, err error) {
-	obj, err := w.resource.Get(ctx, w.name, nil)
-	if err != nil && !retry.IsObjectNotFound(err) {
-		return false, err
-	}
-	w.isAbsent = obj == nil
-	return w.evaluate(obj)
-}
-
-// watch evaluates the object after each event until the conditions hold or the watch ends. isContinuous reports whether the
-// watch starts at the object's resourceVersion. Otherwise the watch may start with an older state from the server's cache.
-func (w *waiter) watch(ctx context.Context, stream *WatchStream[unstructured.Object], isContinuous bool) (done bool, err error) {
-	w.denials.Grace = 0 // the server has accepted a watch
-	for {
-		event, err := stream.Next()
-		if err == io.EOF { //nolint:errorlint // the server ends every watch after a time
-			return false, w.resource.decodeError("watch", err)
-		}
-		if err != nil {
-			w.isExpired = retry.IsExpired(err)
-			return false, err
-		}
-		w.hasProgressed = true
-		if event.Type == watch.Bookmark {
-			continue
-		}
-		if done, err = w.handleEvent(ctx, event, isContinuous); done || err != nil {
-			return done, err
-		}
-	}
-}
-
-// handleEvent evaluates the object after an event newer than w.last. If the order is uncertain, it reads the object instead.
-func (w *waiter) handleEvent(ctx context.Context, event unstructured.WatchEvent[unstructured.Object], isContinuous bool) (done bool, err error) {
-	isDeleted := event.Type == watch.Deleted
-	isComparable := false
-	if w.last != nil {
-		order, err := resourceversion.Compare(event.Object.GetResourceVersion(), w.last.GetResourceVersion())
-		isComparable = err == nil
-		// Some servers send the last version of a deleted object with its old resourceVersion.
-		isFinal := isDeleted && w.object != nil && w.object.GetUID() == event.Object.GetUID()
-		if isComparable && (order < 0 || order == 0 && !isFinal) {
-			return false, nil
-		}
-	}
-	switch isAbsence := isDeleted && w.object == nil; {
-	case !isContinuous && !isAbsence && (w.isAbsent || !isComparable):
-		return w.get(ctx)
-	case isDeleted:
-		w.last = event.Object
-		return w.evaluate(nil)
+// handle records the object of an event. In a relist, its states in between are no states of the server.
+func (w *waiter) handle(event reflector.Event[item]) error {
+	switch {
+	case event.Name != w.name: // Started and Synced, or another object from a server that ignores the field selector
+	case event.FinalStateUnknown:
+		w.object = nil
+	case event.Type == watch.Deleted:
+		w.object = nil
+		w.last = w.resource.represent(event.Object.object)
 	default:
-		return w.evaluate(event.Object)
+		w.object = w.resource.represent(event.Object.object)
+		w.last = w.object
+		w.firstUID = cmp.Or(w.firstUID, w.object.GetUID())
 	}
+	return nil
 }
 
-// evaluate stores the current object, nil if it does not exist, and reports whether all conditions hold.
-func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
-	w.object = obj
+// evaluate returns errStopped if all conditions hold.
+func (w *waiter) evaluate() error {
 	w.lastErr = nil
 	w.reasons = nil
-	if obj != nil {
-		w.last = obj
-		if w.firstUID == "" {
-			w.firstUID = obj.GetUID()
-		}
-	}
 	for _, condition := range w.conditions {
-		reason, err := condition.reason(obj, w.firstUID)
+		reason, err := condition.reason(w.object, w.firstUID)
 		if err != nil {
 			w.conditionErr = err
-			return false, err
+			return err
 		}
 		if reason != "" {
 			w.reasons = append(w.reasons, reason)
 		}
 	}
-	return len(w.reasons) == 0, nil
-}
-
-// recordError records the time of denials and of 404 for the path. It reports whether err ends the wait: an error of a condition,
-// 401 and 403 after the grace period, 404 for the path after notServedGrace, or any other rejection.
-func (w *waiter) recordError(err error) (isTerminal bool) {
-	denied := w.denials.Record(err)
-	switch {
-	case w.conditionErr != nil || !retry.IsPathNotFound(err):
-		w.notServedSince = time.Time{}
-		return w.conditionErr != nil || !denied && retry.IsRejected(err)
-	case w.notServedSince.IsZero():
-		w.notServedSince = time.Now()
+	if len(w.reasons) > 0 {
+		return nil
 	}
-	return time.Since(w.notServedSince) >= notServedGrace
+	return errStopped
 }
 
 func (w *waiter) target() string {

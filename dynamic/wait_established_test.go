@@ -30,10 +30,7 @@ const (
 func laggingDiscovery(t *testing.T, definition string, lag time.Duration, isBroken bool) (*dynamic.Client, *dynamic.Resource) {
 	t.Helper()
 	server := scripted.New(definitionsResource)
-	server.Handle("", scripted.JSON(definition))
-	if definition == "" {
-		server.Handle("", scripted.NotFound("things.example.com"))
-	}
+	server.Handle("", scripted.JSON(`{"kind":"CustomResourceDefinitionList","apiVersion":"apiextensions.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[`+definition+`]}`))
 	client := serveClient(t, server, nil)
 	definitions := resource(t, client, "crd")
 	if isBroken {
@@ -68,7 +65,7 @@ func TestWait_EstablishedAwaitsDiscovery(t *testing.T) {
 		"not established":      {not, time.Hour, false, dynamic.Exists(), false, 0},
 		"being deleted":        {terminating, time.Hour, false, dynamic.Exists(), false, 0},
 		"deleted":              {"", time.Hour, false, dynamic.Deleted(), false, 0},
-		"the definition alone": {`{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1"}`, time.Hour, false, dynamic.Exists(), false, 0},
+		"the definition alone": {`{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata":{"name":"things.example.com"}}`, time.Hour, false, dynamic.Exists(), false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,9 +1,11 @@
 package dynamic_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,19 +28,38 @@ func webPod(version, uid, phase string) string {
 
 func openStream(body string) answer { return answer{body: body, stays: true} }
 
+// foundPod is a list with the pod "web", and absent a list without it.
+func foundPod(version, uid, phase string) answer { return listed(webPod(version, uid, phase)) }
+
+// listed is a list with a pod, at the pod's resourceVersion.
+func listed(pod string) answer {
+	_, version, _ := strings.Cut(pod, `"resourceVersion":"`)
+	version, _, _ = strings.Cut(version, `"`)
+	return respond(podList(cmp.Or(version, "6"), pod))
+}
+
 const (
 	expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`
 
-	getWeb     = "GET …/web"
-	watchWeb   = "GET …?fieldSelector=metadata.name%3Dweb&watch=true"
-	watchFrom7 = "GET …?fieldSelector=metadata.name%3Dweb&resourceVersion=7&watch=true"
-	watchFrom9 = "GET …?fieldSelector=metadata.name%3Dweb&resourceVersion=9&watch=true"
+	listWeb    = "GET …?fieldSelector=metadata.name%3Dweb&limit=500"
+	watchFrom6 = "GET …?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dweb&resourceVersion=6&watch=true"
+	watchFrom7 = "GET …?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dweb&resourceVersion=7&watch=true"
+	watchFrom9 = "GET …?allowWatchBookmarks=true&fieldSelector=metadata.name%3Dweb&resourceVersion=9&watch=true"
 )
 
 var (
-	absent   = answer{status: http.StatusNotFound, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"web\" not found","reason":"NotFound","code":404,"details":{"name":"web","kind":"pods"}}`}
+	absent   = respond(podList("6"))
 	unserved = answer{status: http.StatusNotFound, body: "404 page not found\n"}
 )
+
+// waitRequests returns the requests without the random timeoutSeconds.
+func waitRequests(server *exchanges) []string {
+	requests := server.seen()
+	for i, request := range requests {
+		requests[i] = regexp.MustCompile("&timeoutSeconds=[0-9]+").ReplaceAllString(request, "")
+	}
+	return requests
+}
 
 var running = dynamic.FieldEquals("status.phase", "Running")
 
@@ -46,57 +67,58 @@ var running = dynamic.FieldEquals("status.phase", "Running")
 func TestWait_Requests(t *testing.T) {
 	unavailable := answer{status: http.StatusServiceUnavailable}
 	expired := refuses(http.StatusGone, "Expired")
+	tooLarge := answer{status: http.StatusGatewayTimeout, body: tooLargeVersion}
+	event := func(eventType, version, uid, phase string) string {
+		return scripted.Event(eventType, webPod(version, uid, phase))
+	}
 	for name, tc := range map[string]struct {
 		condition dynamic.WaitCondition
 		answers   []answer
 		requests  []string
 		version   string // of the object that is returned
 	}{
-		"holds at once": {running, []answer{respond(webPod("7", "u", "Running"))}, []string{getWeb}, "7"},
-		"holds after an event": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("8", "u", "Pending")) + scripted.Event("MODIFIED", webPod("9", "u", "Running")))},
-			[]string{getWeb, watchFrom7}, "9"},
-		"created": {dynamic.Exists(), []answer{absent, openStream(scripted.Event("ADDED", webPod("7", "u", "Pending"))), respond(webPod("8", "u", "Pending"))},
-			[]string{getWeb, watchWeb, getWeb}, "8"},
-		"created, read fails": {dynamic.Exists(), []answer{absent, openStream(scripted.Event("ADDED", webPod("7", "u", "Pending"))), unavailable, respond(webPod("8", "u", "Pending"))},
-			[]string{getWeb, watchWeb, getWeb, getWeb}, "8"},
-		"deleted with its old resourceVersion": {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("DELETED", webPod("7", "u", "Pending")))},
-			[]string{getWeb, watchFrom7}, "7"},
-		"deleted and recreated": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("DELETED", webPod("8", "u", "Running")) + scripted.Event("ADDED", webPod("9", "v", "Running")))},
-			[]string{getWeb, watchFrom7}, "9"},
-		"watch closed": {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), respond(webPod("9", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("10", "u", "Running")))},
-			[]string{getWeb, watchFrom7, getWeb, watchFrom9}, "10"},
-		"watch breaks": {running, []answer{respond(webPod("7", "u", "Pending")), respond(`{"type":"MODI`), respond(webPod("9", "u", "Running"))},
-			[]string{getWeb, watchFrom7, getWeb}, "9"},
-		"expired resourceVersion": {running,
-			[]answer{respond(webPod("7", "u", "Pending")), expired, openStream(scripted.Event("ADDED", webPod("7", "u", "Running")) + scripted.Event("MODIFIED", webPod("9", "u", "Running"))), respond(webPod("7", "u", "Pending"))},
-			[]string{getWeb, watchFrom7, watchWeb, getWeb}, "9"},
-		"expired resourceVersion, as an event": {running,
-			[]answer{respond(webPod("7", "u", "Pending")), respond(expiredEvent), openStream(scripted.Event("ADDED", webPod("6", "u", "Running")) + scripted.Event("BOOKMARK", webPod("8", "", "Running")) + scripted.Event("MODIFIED", webPod("9", "u", "Running"))), respond(webPod("7", "u", "Pending"))},
-			[]string{getWeb, watchFrom7, watchWeb, getWeb}, "9"},
-		"expired resourceVersion, watch closed": {running,
-			[]answer{respond(webPod("7", "u", "Pending")), expired, respond(""), respond(webPod("7", "u", "Pending")), respond(webPod("9", "u", "Running"))},
-			[]string{getWeb, watchFrom7, watchWeb, getWeb, getWeb}, "9"},
-		"deleted and expired": {dynamic.Deleted(),
-			[]answer{respond(webPod("7", "u", "Pending")), expired, openStream(""), absent}, []string{getWeb, watchFrom7, watchWeb, getWeb}, "7"},
-		"server unavailable": {running, []answer{unavailable, refuses(http.StatusTooManyRequests, "TooManyRequests"), respond(webPod("7", "u", "Pending")), unavailable, respond("<html>"), respond(webPod("9", "u", "Running"))},
-			[]string{getWeb, getWeb, getWeb, watchFrom7, getWeb, getWeb}, "9"},
-		"server starts and denies": {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), unavailable, forbidden, refuses(http.StatusUnauthorized, "Unauthorized"), respond(webPod("9", "u", "Running"))},
-			[]string{getWeb, watchFrom7, getWeb, getWeb, getWeb, getWeb}, "9"},
-		"deleted before":   {dynamic.Deleted(), []answer{absent}, []string{getWeb}, ""},
-		"deleted":          {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("8", "u", "Pending")) + scripted.Event("DELETED", webPod("9", "u", "Failed")))}, []string{getWeb, watchFrom7}, "9"},
-		"recreated":        {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), respond(""), respond(webPod("9", "v", "Pending"))}, []string{getWeb, watchFrom7, getWeb}, "9"},
-		"recreated before": {dynamic.Deleted("u"), []answer{respond(webPod("7", "v", "Pending"))}, []string{getWeb}, "7"},
-		"one of the uids":  {dynamic.Deleted("t", "u"), []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("DELETED", webPod("9", "u", "Pending")))}, []string{getWeb, watchFrom7}, "9"},
-		"resourceVersions are not numbers": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(scripted.Event("MODIFIED", webPod("x", "u", "Pending")) + scripted.Event("MODIFIED", webPod("a", "u", "Running")))},
-			[]string{getWeb, watchFrom7}, "a"},
+		"holds at once": {running, []answer{foundPod("7", "u", "Running")}, []string{listWeb}, "7"},
+		"holds after an event": {running, []answer{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "8", "u", "Pending") + event("MODIFIED", "9", "u", "Running"))},
+			[]string{listWeb, watchFrom7}, "9"},
+		"created": {dynamic.Exists(), []answer{absent, openStream(event("ADDED", "7", "u", "Pending"))}, []string{listWeb, watchFrom6}, "7"},
+		"deleted with its old resourceVersion": {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), openStream(event("DELETED", "7", "u", "Pending"))},
+			[]string{listWeb, watchFrom7}, "7"},
+		"deleted and recreated": {running, []answer{foundPod("7", "u", "Pending"), openStream(event("DELETED", "8", "u", "Running") + event("ADDED", "9", "v", "Running"))},
+			[]string{listWeb, watchFrom7}, "9"},
+		"watch closed": {running, []answer{foundPod("7", "u", "Pending"), respond(event("MODIFIED", "9", "u", "Pending")), openStream(event("MODIFIED", "10", "u", "Running"))},
+			[]string{listWeb, watchFrom7, watchFrom9}, "10"},
+		"watch breaks": {running, []answer{foundPod("7", "u", "Pending"), respond(`{"type":"MODI`), openStream(event("MODIFIED", "9", "u", "Running"))},
+			[]string{listWeb, watchFrom7, watchFrom7}, "9"},
+		"expired resourceVersion": {running, []answer{foundPod("7", "u", "Pending"), expired, foundPod("9", "u", "Running")}, []string{listWeb, watchFrom7, listWeb}, "9"},
+		"expired resourceVersion, as an event": {running, []answer{foundPod("7", "u", "Pending"), respond(expiredEvent), foundPod("9", "u", "Running")},
+			[]string{listWeb, watchFrom7, listWeb}, "9"},
+		"server lags behind the list": {running, []answer{foundPod("7", "u", "Pending"), tooLarge, foundPod("9", "u", "Running")}, []string{listWeb, watchFrom7, listWeb}, "9"},
+		"deleted and expired":         {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), expired, absent}, []string{listWeb, watchFrom7, listWeb}, "7"},
+		"server unavailable": {running, []answer{unavailable, refuses(http.StatusTooManyRequests, "TooManyRequests"), foundPod("7", "u", "Pending"), unavailable, respond("<html>"), openStream(event("MODIFIED", "9", "u", "Running"))},
+			[]string{listWeb, listWeb, listWeb, watchFrom7, watchFrom7, watchFrom7}, "9"},
+		"server starts and denies": {running, []answer{foundPod("7", "u", "Pending"), respond(""), unavailable, forbidden, refuses(http.StatusUnauthorized, "Unauthorized"), openStream(event("MODIFIED", "9", "u", "Running"))},
+			[]string{listWeb, watchFrom7, watchFrom7, watchFrom7, watchFrom7, watchFrom7}, "9"},
+		"deleted before": {dynamic.Deleted(), []answer{absent}, []string{listWeb}, ""},
+		"deleted": {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "8", "u", "Pending") + event("DELETED", "9", "u", "Failed"))},
+			[]string{listWeb, watchFrom7}, "9"},
+		"recreated":        {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), expired, foundPod("9", "v", "Pending")}, []string{listWeb, watchFrom7, listWeb}, "9"},
+		"recreated before": {dynamic.Deleted("u"), []answer{foundPod("7", "v", "Pending")}, []string{listWeb}, "7"},
+		"one of the uids":  {dynamic.Deleted("t", "u"), []answer{foundPod("7", "u", "Pending"), openStream(event("DELETED", "9", "u", "Pending"))}, []string{listWeb, watchFrom7}, "9"},
+		"resourceVersions are not numbers": {running, []answer{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "x", "u", "Pending") + event("MODIFIED", "a", "u", "Running"))},
+			[]string{listWeb, watchFrom7}, "a"},
+		"no resourceVersions": {running, []answer{respond(podList("7", webPod("", "u", "Pending"))), openStream(event("MODIFIED", "", "u", "Running"))}, []string{listWeb, watchFrom7}, ""},
+		"bookmarks": {running, []answer{foundPod("7", "u", "Pending"), respond(bookmark("9")), openStream(event("MODIFIED", "10", "u", "Running"))},
+			[]string{listWeb, watchFrom7, watchFrom9}, "10"},
+		"field selector ignored": {running, []answer{respond(podList("7", otherPod, webPod("7", "u", "Pending"))), openStream(scripted.Event("DELETED", otherPod) + event("MODIFIED", "9", "u", "Running"))},
+			[]string{listWeb, watchFrom7}, "9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pods, server := exchanging(t, tc.answers...)
 				obj, err := pods.Wait(t.Context(), "web", tc.condition)
 				require.NoError(t, err)
-				assert.Equal(t, tc.requests, server.seen())
-				if tc.version == "" {
+				assert.Equal(t, tc.requests, waitRequests(server))
+				if name == "deleted before" {
 					assert.Nil(t, obj)
 					return
 				}
@@ -106,55 +128,8 @@ func TestWait_Requests(t *testing.T) {
 	}
 }
 
-// TestWait_StaleEvents has watches that begin with the state of a cache that lags behind the reads.
-func TestWait_StaleEvents(t *testing.T) {
-	tooLarge := answer{status: http.StatusGatewayTimeout, body: tooLargeVersion}
-	added := func(version, uid string) string { return scripted.Event("ADDED", webPod(version, uid, "Running")) }
-	modified := func(version, uid string) string { return scripted.Event("MODIFIED", webPod(version, uid, "Running")) }
-	deleted := func(version, uid string) string { return scripted.Event("DELETED", webPod(version, uid, "Running")) }
-	for name, tc := range map[string]struct {
-		condition dynamic.WaitCondition
-		answers   []answer
-		requests  int
-		reason    string // why the condition never holds
-	}{
-		"exists, of a deleted object": {
-			dynamic.Exists(), []answer{absent, openStream(added("5", "u") + modified("6", "u") + deleted("15", "u")), absent, absent, {mute: true}}, 4, "it does not exist",
-		},
-		"exists, of a deleted object that was seen": {
-			dynamic.FieldEquals("status.phase", "Failed"), []answer{respond(webPod("7", "u", "Running")), respond(""), absent, openStream(scripted.Event("ADDED", webPod("9", "u", "Failed"))), absent, {mute: true}},
-			5, "it does not exist",
-		},
-		"condition, of a replaced object": {
-			dynamic.FieldEquals("status.phase", "Running"), []answer{respond(webPod("20", "v", "Pending")), tooLarge, openStream(added("5", "u") + modified("6", "u")), respond(webPod("20", "v", "Pending"))},
-			4, `status.phase is "Pending"`,
-		},
-		"deleted, while a newer object exists": {
-			dynamic.Deleted(), []answer{respond(webPod("20", "v", "Running")), tooLarge, openStream(added("5", "u") + deleted("15", "u") + added("20", "v")), respond(webPod("20", "v", "Running"))},
-			4, "it still exists",
-		},
-		"deleted, of one of two uids": {
-			dynamic.Deleted("v"), []answer{respond(webPod("20", "v", "Running")), tooLarge, openStream(added("5", "u") + deleted("15", "u") + added("20", "v")), respond(webPod("20", "v", "Running"))},
-			4, "it still exists",
-		},
-		"deleted, with opaque resourceVersions": {
-			dynamic.Deleted(), []answer{respond(webPod("x", "v", "Running")), tooLarge, openStream(deleted("a", "u")), respond(webPod("x", "v", "Running")), respond(webPod("x", "v", "Running"))},
-			5, "it still exists",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				pods, server := exchanging(t, tc.answers...)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				_, err := pods.Wait(ctx, "web", tc.condition)
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorContains(t, err, tc.reason)
-				assert.Len(t, server.seen(), tc.requests)
-			})
-		})
-	}
-}
+// otherPod is another running pod.
+const otherPod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"other","uid":"o","resourceVersion":"5"},"status":{"phase":"Running"}}`
 
 func TestWait_EndsWithTerminalError(t *testing.T) {
 	other := errors.New("other")
@@ -172,16 +147,16 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 		is         func(error) bool
 		from, till time.Duration // when it ends
 	}{
-		"get forbidden":                      {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
+		"list forbidden":                     {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
 		"unauthorized":                       {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
-		"permission revoked":                 {running, []answer{labelledPod("a"), respond(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
+		"permission revoked":                 {running, []answer{foundPod("7", "u", "Pending"), respond(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
 		"path not served":                    {running, []answer{lasting(unserved)}, isNotServed, 5 * time.Second, 8 * time.Second},
-		"no longer served":                   {dynamic.Deleted(), []answer{labelledPod("a"), respond(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
-		"bad request":                        {running, []answer{labelledPod("a"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
-		"condition's error":                  {fails, []answer{labelledPod("a")}, isOther, 0, 0},
-		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, labelledPod("a")}, isOther, 2 * time.Second, 8 * time.Second},
-		"condition's time-out":               {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
-		"condition's error, later":           {fails, []answer{absent, openStream(scripted.Event("ADDED", webPod("9", "u", "Pending"))), respond(webPod("9", "u", "Pending"))}, isOther, 0, 0},
+		"no longer served":                   {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), respond(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
+		"bad request":                        {running, []answer{foundPod("7", "u", "Pending"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
+		"condition's error":                  {fails, []answer{foundPod("7", "u", "Pending")}, isOther, 0, 0},
+		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, foundPod("7", "u", "Pending")}, isOther, 2 * time.Second, 8 * time.Second},
+		"condition's time-out":               {slow, []answer{foundPod("7", "u", "Pending")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
+		"condition's error, later":           {fails, []answer{absent, openStream(scripted.Event("ADDED", webPod("9", "u", "Pending")))}, isOther, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -197,14 +172,10 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 	}
 }
 
-// TestWait_WatchForbidden lets the user get the object, but not watch it.
+// TestWait_WatchForbidden lets the user list the object, but not watch it.
 func TestWait_WatchForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var answers []answer
-		for range 100 {
-			answers = append(answers, labelledPod("a"), forbidden)
-		}
-		pods, _ := exchanging(t, answers...)
+		pods, _ := exchanging(t, foundPod("7", "u", "Pending"), answer{status: http.StatusForbidden, body: forbidden.body, lasts: time.Minute})
 		began := time.Now()
 		_, err := pods.Wait(t.Context(), "web", running)
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
@@ -218,13 +189,13 @@ func TestWait_StartingServer(t *testing.T) {
 		condition dynamic.WaitCondition
 		answers   []answer
 	}{
-		"denials at the first request": {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, respond(webPod("9", "u", "Running"))}},
-		"denials after a watch":        {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), {status: 401, body: scripted.StatusJSON(401, "Unauthorized"), lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
-		"path not served yet":          {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
-		"not served, object exists":    {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Running")), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Running")), openStream(scripted.Event("DELETED", webPod("9", "u", "Running")))}},
-		"not served for moments":       {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Pending")), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
-		"denials before and after":     {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, {status: 404, body: unserved.body, lasts: 2 * time.Second}, {status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, respond(webPod("9", "u", "Running"))}},
-		"attempt times out":            {running, []answer{{mute: true}, respond(webPod("9", "u", "Running"))}},
+		"denials at the first request": {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, foundPod("9", "u", "Running")}},
+		"denials after a watch":        {running, []answer{foundPod("7", "u", "Pending"), respond(""), {status: 401, body: scripted.StatusJSON(401, "Unauthorized"), lasts: 4 * time.Second}, openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))}},
+		"path not served yet":          {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, foundPod("9", "u", "Running")}},
+		"not served, object exists":    {dynamic.Deleted(), []answer{foundPod("7", "u", "Running"), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, openStream(scripted.Event("DELETED", webPod("9", "u", "Running")))}},
+		"not served for moments":       {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, foundPod("7", "u", "Pending"), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))}},
+		"denials before and after":     {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, {status: 404, body: unserved.body, lasts: 2 * time.Second}, {status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, foundPod("9", "u", "Running")}},
+		"attempt times out":            {running, []answer{{mute: true}, foundPod("9", "u", "Running")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -245,28 +216,32 @@ func TestWait_StartingServer(t *testing.T) {
 func TestWait_Delays(t *testing.T) {
 	unavailable := answer{status: http.StatusServiceUnavailable, lasts: time.Minute}
 	denied := answer{status: http.StatusForbidden, body: forbidden.body, lasts: 4 * time.Second}
-	pending := respond(webPod("7", "u", "Pending"))
+	pending := foundPod("7", "u", "Pending")
 	for name, tc := range map[string]struct {
 		answers []answer
 		want    time.Duration
 	}{
 		"server unavailable":              {[]answer{unavailable}, 5 * time.Second},
 		"server unavailable after events": {[]answer{pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending"))), unavailable}, 5 * time.Second},
-		"a watch that had events":         {[]answer{unavailable, pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending")))}, 100 * time.Millisecond},
-		"a watch that lasted":             {[]answer{unavailable, pending, {then: "<html>", after: 6 * time.Second}}, 100 * time.Millisecond},
+		"a watch that had events":         {[]answer{unavailable, pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending")))}, 5 * time.Second},
+		"a watch that lasted":             {[]answer{unavailable, pending, {then: "<html>", after: 10 * time.Second}}, 100 * time.Millisecond},
 		"a watch that was closed at once": {[]answer{unavailable, pending, respond("")}, 5 * time.Second},
 		"denials":                         {[]answer{pending, respond(""), denied}, 500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := exchanging(t, append(tc.answers, respond(webPod("9", "u", "Running")))...)
+				last := foundPod("9", "u", "Running")
+				if len(tc.answers) > 1 { // the list has succeeded
+					last = openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))
+				}
+				pods, server := exchanging(t, append(tc.answers, last)...)
 				_, err := pods.Wait(t.Context(), "web", running)
 				require.NoError(t, err)
 				requests := server.Requests()
-				last := len(requests) - 1
-				delay := requests[last].Time.Sub(requests[last-1].Time)
+				end := len(requests) - 1
+				delay := requests[end].Time.Sub(requests[end-1].Time)
 				if name == "a watch that lasted" {
-					delay -= 6 * time.Second
+					delay -= 10 * time.Second
 				}
 				assert.GreaterOrEqual(t, delay, tc.want)
 				assert.LessOrEqual(t, delay, tc.want*3/2)
@@ -339,9 +314,9 @@ func TestWait_TimeoutHasReasons(t *testing.T) {
 		`spec.a has another value`: {`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"web"},"spec":{"a":"hidden"}}`, []dynamic.WaitCondition{dynamic.FieldEquals("spec.a", "b")}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			answers := []answer{respond(tc.stored), openStream("")}
-			if tc.stored == "" {
-				answers[0] = absent
+			answers := []answer{absent, openStream("")}
+			if tc.stored != "" {
+				answers[0] = listed(tc.stored)
 			}
 			pods, server := exchanging(t, answers...)
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -361,7 +336,7 @@ func TestWait_TimeoutHasReasons(t *testing.T) {
 
 func TestWait_TimeoutHasReasonsOfLastState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, refuses(http.StatusServiceUnavailable, "ServiceUnavailable"), respond(webPod("7", "u", "Pending")),
+		pods, _ := exchanging(t, refuses(http.StatusServiceUnavailable, "ServiceUnavailable"), foundPod("7", "u", "Pending"),
 			openStream(scripted.Event("MODIFIED", webPod("8", "u", "Failed"))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -410,7 +385,7 @@ func TestFieldEquals_ComparesJSONValues(t *testing.T) {
 		dynamic.FieldEquals("spec.on", false), dynamic.FieldEquals("spec.list", []any{1, "a"}), dynamic.FieldEquals("spec.map", map[string]int{"a": 1}),
 		dynamic.FieldEquals("status.conditions[type=Ready].reason", "Made"), dynamic.HasField("spec.on"), dynamic.HasField("spec.list[1]"),
 	} {
-		pods, _ := exchanging(t, respond(stored))
+		pods, _ := exchanging(t, listed(stored))
 		_, err := pods.Wait(t.Context(), "web", condition)
 		require.NoError(t, err)
 	}

@@ -65,7 +65,7 @@ var allowedImporters = map[string][]string{
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/reflector":       {"discovery", "dynamic", "stream"},
 	"internal/resourcepath":    {"dynamic", "stream", "transport"},
-	"internal/resourceversion": {"cache", "controller", "dynamic"},
+	"internal/resourceversion": {"cache", "controller"},
 	"internal/retry":           {"internal/reflector", "transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},
 	"internal/sanitize":        {"internal/reflector", "transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "dynamic", "cache", "stream", "readiness", "transport/kubeconfig"},
 	"internal/typememory":      {"stream", "unstructured"},

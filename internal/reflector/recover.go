@@ -53,14 +53,14 @@ func (e *InvalidEventError) Error() string { return e.Err.Error() }
 
 func (e *InvalidEventError) Unwrap() error { return e.Err }
 
-// delay returns the delay after the n-th consecutive failure, err. Before the first Synced, denials and 404 have a shorter delay,
+// delay returns the delay after the n-th consecutive failure, err. Denials and 404 have a shorter delay while they may be terminal,
 // so that the caller gets the error soon.
 func (r *reflector[T]) delay(n int, err error) time.Duration {
 	delay := retry.Backoff{Min: 100 * time.Millisecond, Max: cmp.Or(r.MaxDelay, defaultMaxDelay)}.Delay(n)
 	switch {
 	case r.MaxDelay != 0:
 		return delay
-	case !r.hasSynced() && (retry.IsDenied(err) || apierrors.IsNotFound(err)):
+	case (r.IsTerminal != nil || !r.hasSynced()) && (retry.IsDenied(err) || apierrors.IsNotFound(err)):
 		return min(delay, maxGraceDelay)
 	case apierrors.IsNotFound(err):
 		return min(delay, maxNotServedDelay)

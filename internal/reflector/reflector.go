@@ -73,7 +73,7 @@ type Options[T any] struct {
 	IsTerminal func(error) bool
 	// ListFirst lists before the first watch, instead of a watch that begins with all objects.
 	ListFirst bool
-	// FirstDenialGrace is the time for retries of 401 and 403 before the server has accepted a request, two seconds by default.
+	// FirstDenialGrace is the time for retries of 401 and 403 before the server has accepted a watch, two seconds by default.
 	// Afterwards the default of package retry applies.
 	FirstDenialGrace time.Duration
 	// MaxDelay bounds the delay between requests. The default is five seconds, and less for 404.
@@ -182,6 +182,9 @@ func (r *reflector[T]) list(ctx context.Context) error {
 	})
 	idle.Stop()
 	if err != nil {
+		if r.state != connecting {
+			r.denials.Grace = 0 // the server has accepted the request for a page
+		}
 		return r.explain(idle, err)
 	}
 	if err := r.start(); err != nil {
@@ -197,6 +200,7 @@ func (r *reflector[T]) watch(ctx context.Context, opts metav1.ListOptions, idle 
 		return r.explain(idle, err)
 	}
 	defer stream.Close()
+	r.denials.Grace = 0
 	if r.version != "" { // the stream is resumed, so the version is current
 		if err := r.progress(); err != nil {
 			return err
@@ -254,7 +258,6 @@ func (r *reflector[T]) start() error {
 	switch r.state {
 	case connecting:
 		r.state = initialList
-		r.denials.Grace = 0
 	case notServed:
 		r.state = returned
 	default:
