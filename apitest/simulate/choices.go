@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"hash/fnv"
 	"sync"
 	"sync/atomic"
@@ -110,6 +111,29 @@ func (c *choices) hash(text string) uint64 {
 
 // copy returns the same choices for a new run.
 func (c *choices) copy() *choices { return &choices{seed: c.seed, fixed: c.fixed, after: c.after} }
+
+// recordedChoices is the form of Failure.Replay.
+type recordedChoices struct {
+	Seed  uint64            `json:"seed,omitempty"`
+	Fixed map[string]int    `json:"fixed"`
+	After map[string]string `json:"after,omitempty"`
+}
+
+// encode returns the choices as text, "" for none.
+func (c *choices) encode() string {
+	if !c.isUnusual() {
+		return ""
+	}
+	text, _ := json.Marshal(recordedChoices{c.seed, c.fixed, c.after})
+	return string(text)
+}
+
+// decodeChoices returns the choices of a text of encode.
+func decodeChoices(text string) (*choices, error) {
+	var recorded recordedChoices
+	err := json.Unmarshal([]byte(text), &recorded)
+	return &choices{seed: recorded.Seed, fixed: recorded.Fixed, after: recorded.After}, err
+}
 
 // describe records the meaning of an unusual choice.
 func (c *choices) describe(key, text string) {

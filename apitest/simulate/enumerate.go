@@ -14,7 +14,7 @@ func (f *finder) enumerate(first *result) *Failure {
 			for outage := range len(outages) {
 				c := &choices{seed: 0, fixed: map[string]int{key: int(crashAfter), "start of process #1": outage}}
 				if res := f.run(c); res.failure != nil {
-					return f.failure(res, c)
+					return f.shrunk(res, c)
 				}
 			}
 		case strings.HasPrefix(key, "controller event "):
@@ -24,7 +24,7 @@ func (f *finder) enumerate(first *result) *Failure {
 				}
 				c := &choices{seed: 0, fixed: map[string]int{}, after: map[string]string{key: write}}
 				if res := f.run(c); res.failure != nil {
-					return f.failure(res, c)
+					return f.shrunk(res, c)
 				}
 			}
 		}

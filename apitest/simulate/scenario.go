@@ -54,6 +54,8 @@ type Options struct {
 	// NoEnumeration skips the systematic runs before the random runs: a crash after each write, and each event delivered after each
 	// write that follows it.
 	NoEnumeration bool
+	// Replay is the Replay of a Failure: only the run without faults and the failed run are executed.
+	Replay string
 }
 
 func (s *Scenario) quiet() time.Duration {

@@ -21,7 +21,7 @@ func (f *finder) shrink(res *result, c *choices) (best *result, bestChoices *cho
 		for _, key := range keys {
 			fixed[key] = res.made[key]
 		}
-		candidate := &choices{seed: c.seed, fixed: fixed}
+		candidate := &choices{seed: c.seed, fixed: fixed, after: c.after}
 		got := f.run(candidate)
 		if got.failure == nil || got.failure.class != res.failure.class {
 			return false

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,8 @@ type Failure struct {
 	Runs int
 	// Err is the failed assertion.
 	Err error
+	// Replay is the value of Options.Replay that repeats the run alone. It is "" for the run without faults.
+	Replay string
 	// Choices are the faults and delays needed for the failure, shrunk as far as possible.
 	Choices []string
 	// Trace lists the events and requests of the run in their order.
@@ -31,6 +34,9 @@ func (f *Failure) Error() string {
 	text += ": " + f.Err.Error()
 	if len(f.Choices) > 0 {
 		text += "\n\nIt needs:\n  " + strings.Join(f.Choices, "\n  ")
+	}
+	if f.Replay != "" {
+		text += "\n\nTo repeat it alone:\n  &simulate.Options{Replay: " + strconv.Quote(f.Replay) + "}"
 	}
 	return text + "\n\nTrace:\n" + f.Trace
 }
@@ -71,6 +77,16 @@ func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
 		return f.failure(first, &choices{})
 	}
 	f.want = first.state
+	if o.Replay != "" {
+		c, err := decodeChoices(o.Replay)
+		if err != nil {
+			t.Fatalf("simulate: Options.Replay: %v (it is the Replay of a Failure)", err)
+		}
+		if res := f.run(c); res.failure != nil {
+			return f.failure(res, c)
+		}
+		return nil
+	}
 	if !o.NoEnumeration {
 		if failure := f.enumerate(first); failure != nil {
 			return failure
@@ -79,10 +95,7 @@ func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
 	for i := range o.Seeds {
 		c := &choices{seed: o.FirstSeed + uint64(i)} //nolint:gosec // not negative
 		if res := f.run(c); res.failure != nil {
-			runs := f.runs
-			failure := f.failure(f.shrink(res, c))
-			failure.Runs = runs
-			return failure
+			return f.shrunk(res, c)
 		}
 	}
 	return nil
@@ -101,9 +114,17 @@ func (f *finder) run(c *choices) *result {
 	return runOnce(f.t, f.scenario, c, f.want, false)
 }
 
+// shrunk returns the failure of a run, with as few choices as possible.
+func (f *finder) shrunk(res *result, c *choices) *Failure {
+	runs := f.runs
+	failure := f.failure(f.shrink(res, c))
+	failure.Runs = runs
+	return failure
+}
+
 // failure repeats a failed run to record its trace.
 func (f *finder) failure(res *result, c *choices) *Failure {
-	failure := &Failure{Seed: c.seed, Runs: f.runs, Err: res.failure.err}
+	failure := &Failure{Seed: c.seed, Runs: f.runs, Err: res.failure.err, Replay: c.encode()}
 	again := runOnce(f.t, f.scenario, c.copy(), f.want, true)
 	failure.Trace = again.trace
 	if again.failure == nil || again.failure.class != res.failure.class {

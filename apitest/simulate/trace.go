@@ -90,16 +90,15 @@ func (p *process) see(id objectID, obj *unstructured.Object) {
 }
 
 func (p *process) seeList(r request, data []byte) {
-	var list struct{ Items []json.RawMessage }
+	var list struct{ Items []map[string]any } // the items of built-in lists have no kind
 	if json.Unmarshal(data, &list) != nil {
 		return
 	}
 	var names []string
 	for _, item := range list.Items {
-		if obj := decode(item); obj != nil {
-			p.see(idOf(r.resource, obj), obj)
-			names = append(names, strings.Trim(obj.GetNamespace()+"/"+obj.GetName(), "/")+" "+describeState(obj))
-		}
+		obj := &unstructured.Object{Object: item}
+		p.see(idOf(r.resource, obj), obj)
+		names = append(names, strings.Trim(obj.GetNamespace()+"/"+obj.GetName(), "/")+" "+describeState(obj))
 	}
 	p.run.trace.add("controller", fmt.Sprintf("lists %s: %s", r.resource, strings.Join(append(names, fmt.Sprintf("%d in all", len(names))), ", ")))
 }

@@ -64,6 +64,9 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 		id := objectID{r.resource, obj.Metadata.Namespace, obj.Metadata.Name}
 		key := l.name() + " event " + event.Type + " " + id.String()
 		key += " #" + strconv.Itoa(l.run.scheduler.number(key))
+		if before, isHeld := l.run.choices.after[key]; isHeld {
+			l.run.trace.add("server", "holds back the event "+event.Type+" of "+id.String()+" until after "+before)
+		}
 		if err := l.run.scheduler.wait(req.Context(), key, latency+l.run.choices.delay(key, "events of "+r.resource)); err != nil {
 			return err
 		}

@@ -69,10 +69,10 @@ func validateApproval(definition, old map[string]any) field.ErrorList {
 			return nil
 		}
 	}
-	switch state {
-	case ApprovalMissing:
+	if state == ApprovalMissing {
 		return field.ErrorList{field.Required(at, `protected groups must have approval annotation "`+approvalAnnotation+`"`+see)}
-	case ApprovalInvalid:
+	}
+	if state == ApprovalInvalid {
 		return field.ErrorList{field.Invalid(at, annotation, `protected groups must have approval annotation "`+approvalAnnotation+
 			`" with either a URL or a reason starting with "unapproved"`+see)}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
@@ -137,7 +138,7 @@ func convertedDefinition(group, plural string, config map[string]any, subresourc
 // converted sends requests about converted objects and describes the results.
 type converted struct {
 	*definitions
-	path, plural string
+	plural string
 }
 
 func (c *converted) request(name, method, version, suffix, mediaType string, body map[string]any) map[string]any {
@@ -259,15 +260,14 @@ func TestConversion_WatchesAsOnTheServer(t *testing.T) {
 		for event, err := range resource.Watch(c.t.Context(), &metav1.ListOptions{FieldSelector: "metadata.name!=other"}) {
 			require.NoError(c.t, err)
 			events = append(events, fmt.Sprint(event.Type, " ", event.Object.GetAPIVersion(), event.Object.Object["spec"]))
-			switch event.Type {
-			case "ADDED":
-				c.request("update", "PATCH", "v1", "/a", mergePatch, map[string]any{"spec": map[string]any{"host": "changed"}})
-				continue
-			case "MODIFIED":
-				c.request("delete", "DELETE", "v1", "/a", "application/json", nil)
-				continue
+			if event.Type == watch.Deleted {
+				break
 			}
-			break
+			if event.Type == watch.Added {
+				c.request("update", "PATCH", "v1", "/a", mergePatch, map[string]any{"spec": map[string]any{"host": "changed"}})
+			} else {
+				c.request("delete", "DELETE", "v1", "/a", "application/json", nil)
+			}
 		}
 		c.responses["events"] = strings.Join(events, "\n")
 	})
