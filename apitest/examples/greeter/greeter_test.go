@@ -78,6 +78,32 @@ func await(t *testing.T, condition func() bool) {
 	require.Eventually(t, condition, 20*time.Second, 5*time.Millisecond)
 }
 
+// TestRun_OnEitherServer runs on apitest or, with APITEST_KUBECONFIG, on a real API server.
+func TestRun_OnEitherServer(t *testing.T) {
+	var opts apitest.Options
+	for object, err := range unstructured.NewYAMLDecoder(strings.NewReader(objects)).All() {
+		require.NoError(t, err)
+		object.SetNamespace("")
+		opts.Objects = append(opts.Objects, object)
+	}
+	target := apitest.NewTarget(t, &opts)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, target.Client()) }()
+	configMaps, err := target.Client().Resource(ctx, "configmaps")
+	require.NoError(t, err)
+	await(t, func() bool {
+		configMap, err := configMaps.Namespace(target.Namespace()).Get(ctx, "first", nil)
+		if err != nil {
+			return false
+		}
+		text, _, err := unstructured.Get[string](configMap, "data", "text")
+		return err == nil && text == "Hello, Ada!"
+	})
+	stop()
+	require.ErrorIs(t, <-done, context.Canceled)
+}
+
 func TestRun_WritesOnce(t *testing.T) {
 	server := start(t, apitest.Options{})
 	await(t, func() bool { return len(server.Requests(apitest.OfResource("greetings.example.com/status"))) > 0 })
