@@ -110,14 +110,41 @@ func (s *Server) prepareDefinition(resource *kinds.Resource, obj *unstructured.O
 // Create creates objects in the server, without a connection. Namespaces and definitions come first. Objects are defaulted and
 // validated like requests over HTTP, and may have a status. Missing namespaces are created. An existing object is an error.
 func (s *Server) Create(ctx context.Context, objects ...*unstructured.Object) error {
-	ordered := slices.Clone(objects)
-	slices.SortStableFunc(ordered, func(a, b *unstructured.Object) int { return cmp.Compare(loadOrder(a), loadOrder(b)) })
-	for _, obj := range ordered {
+	for _, obj := range inLoadOrder(objects) {
 		if err := s.createOne(ctx, obj.Object); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Load stores objects as they are, like objects copied from a cluster: they are defaulted, but neither admitted nor validated.
+// UID, timestamps, managedFields and status are kept; resourceVersion is assigned. Missing namespaces are created.
+// CustomResourceDefinitions are created as by [Server.Create]. An existing object is an error.
+func (s *Server) Load(ctx context.Context, objects ...*unstructured.Object) error {
+	for _, obj := range inLoadOrder(objects) {
+		if obj.GetKind() == "CustomResourceDefinition" {
+			if err := s.createOne(ctx, obj.Object); err != nil {
+				return err
+			}
+			continue
+		}
+		req, err := s.requestFor(ctx, "load", obj)
+		if err != nil {
+			return err
+		}
+		if err := s.writer.Load(ctx, req, write.Body{Object: runtime.DeepCopyJSON(obj.Object)}); err != nil {
+			return fmt.Errorf("load %s %q: %w", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// inLoadOrder returns objects with namespaces first, and then definitions.
+func inLoadOrder(objects []*unstructured.Object) []*unstructured.Object {
+	ordered := slices.Clone(objects)
+	slices.SortStableFunc(ordered, func(a, b *unstructured.Object) int { return cmp.Compare(loadOrder(a), loadOrder(b)) })
+	return ordered
 }
 
 func loadOrder(obj *unstructured.Object) int {
@@ -133,20 +160,13 @@ func loadOrder(obj *unstructured.Object) int {
 func (s *Server) createOne(ctx context.Context, content map[string]any) error {
 	obj := &unstructured.Object{Object: content}
 	target := fmt.Sprintf("create %s %q", obj.GetKind(), obj.GetName())
-	resource := s.registry.OfKind(obj.GroupVersionKind())
-	if resource == nil {
-		return fmt.Errorf("%s: the server has no kind %s (a definition must be created before its objects)", target, obj.GroupVersionKind())
+	req, err := s.requestFor(ctx, "create", obj)
+	if err != nil {
+		return err
 	}
-	namespace := ""
-	if resource.Namespaced {
-		namespace = cmp.Or(obj.GetNamespace(), "default")
-		if err := s.ensureNamespace(ctx, namespace); err != nil {
-			return err
-		}
-	}
-	req := &write.Request{Resource: resource, Namespace: namespace, User: admin(), UserAgent: "apitest"}
+	resource := req.Resource
 	result, err := s.writer.Create(ctx, req, write.Body{Object: runtime.DeepCopyJSON(content)})
-	s.warnOfCreate(resource, namespace, obj.GetName(), result.Warnings)
+	s.warnOfCreate(resource, req.Namespace, obj.GetName(), result.Warnings)
 	if err != nil {
 		return fmt.Errorf("%s: %w", target, err)
 	}
@@ -158,6 +178,23 @@ func (s *Server) createOne(ctx context.Context, content map[string]any) error {
 		return nil
 	}
 	return s.setStatus(ctx, req, target, result.Object, status)
+}
+
+// requestFor returns the request that writes obj to its resource. It creates a missing namespace.
+func (s *Server) requestFor(ctx context.Context, verb string, obj *unstructured.Object) (*write.Request, error) {
+	resource := s.registry.OfKind(obj.GroupVersionKind())
+	if resource == nil {
+		return nil, fmt.Errorf("%s %s %q: the server has no kind %s (a definition must be created before its objects)",
+			verb, obj.GetKind(), obj.GetName(), obj.GroupVersionKind())
+	}
+	req := &write.Request{Resource: resource, User: admin(), UserAgent: "apitest"}
+	if resource.Namespaced {
+		req.Namespace = cmp.Or(obj.GetNamespace(), "default")
+		if err := s.ensureNamespace(ctx, req.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	return req, nil
 }
 
 func (s *Server) setStatus(ctx context.Context, req *write.Request, target string, created map[string]any, status any) error {

@@ -30,6 +30,9 @@ import (
 type Options struct {
 	// Scheme has the types of the objects and of Client. The default is client-go's scheme.
 	Scheme *runtime.Scheme
+	// Stored stores the objects as they are, as fakes do, instead of creating them; see [apitest.Server.Load]. They may be
+	// incomplete, and keep their UID, timestamps and status. Writes to them are validated.
+	Stored bool
 	// Server configures the server: CustomResourceDefinitions in Objects, faults, controllers. It is always in memory.
 	Server apitest.Options
 }
@@ -50,8 +53,8 @@ type Clients struct {
 // New starts a server with opts.Server.Objects and then objects, lists included. It closes the server at the end of the test. nil
 // opts mean defaults. Missing namespaces of objects are created. An invalid object and an unknown kind fail the test at once.
 //
-// The server sets UID, resourceVersion and timestamps of objects, as in a creation. An object with a deletionTimestamp needs a
-// finalizer: the object is created and deleted.
+// Without Options.Stored the server sets UID, resourceVersion and timestamps of objects. An object with a deletionTimestamp then
+// needs a finalizer: it is created and deleted.
 func New(t testing.TB, opts *Options, objects ...runtime.Object) *Clients {
 	t.Helper()
 	c, err := start(t, opts, objects)
@@ -80,6 +83,9 @@ func start(t testing.TB, opts *Options, objects []runtime.Object) (*Clients, err
 	c.Config = &rest.Config{Host: c.Server.URL, Transport: c.Server.HTTPClient().Transport, QPS: -1}
 	if err := c.connect(); err != nil {
 		return nil, err
+	}
+	if opts.Stored {
+		return c, c.Server.Load(t.Context(), seeds...)
 	}
 	return c, c.create(t, seeds)
 }
@@ -136,9 +142,6 @@ func (c *Clients) convertOne(obj runtime.Object) (*unstructured.Object, error) {
 	converted := &unstructured.Object{Object: content}
 	converted.SetGroupVersionKind(kinds[0])
 	converted.SetResourceVersion("")
-	if converted.GetDeletionTimestamp() != nil && len(converted.GetFinalizers()) == 0 {
-		return nil, fmt.Errorf("create %s %q: it has a deletionTimestamp and no finalizer (a server would have removed it)", kinds[0].Kind, converted.GetName())
-	}
 	return converted, nil
 }
 
@@ -148,6 +151,9 @@ func (c *Clients) create(t testing.TB, seeds []*unstructured.Object) error {
 	var deleted []*unstructured.Object
 	for _, obj := range seeds {
 		if obj.GetDeletionTimestamp() != nil {
+			if len(obj.GetFinalizers()) == 0 {
+				return fmt.Errorf("create %s %q: it has a deletionTimestamp and no finalizer (a server would have removed it)", obj.GetKind(), obj.GetName())
+			}
 			obj.SetDeletionTimestamp(nil)
 			deleted = append(deleted, obj)
 		}

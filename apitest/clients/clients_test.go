@@ -99,6 +99,22 @@ func TestNew_ObjectBeingDeleted(t *testing.T) {
 	assert.NotNil(t, found.DeletionTimestamp)
 }
 
+func TestNew_StoredObjects(t *testing.T) {
+	t.Parallel()
+	obj := settings()
+	obj.UID = "a-uid"
+	obj.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	incomplete := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	c := clients.New(t, &clients.Options{Stored: true}, obj, incomplete)
+	found, err := c.Kubernetes.CoreV1().ConfigMaps("shop").Get(t.Context(), "settings", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, obj.UID, found.UID)
+	assert.NotNil(t, found.DeletionTimestamp)
+	pod, err := c.Kubernetes.CoreV1().Pods("shop").Get(t.Context(), "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, corev1.PodRunning, pod.Status.Phase)
+}
+
 // failingTest records Fatalf.
 type failingTest struct {
 	testing.TB
