@@ -28,7 +28,7 @@ func (w *Writer) Load(ctx context.Context, req *Request, body Body) error {
 	if existing, exists := op.store.Get(key); exists {
 		return op.alreadyExists(obj, existing)
 	}
-	next, err := op.withinLimit(op.toStorage(obj))
+	next, err := op.toStorage(obj)
 	if err != nil {
 		return err
 	}
