@@ -1,9 +1,9 @@
 package get
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 
@@ -125,16 +125,20 @@ func hasSeveralMappings(targets []command.Target) bool {
 	return false
 }
 
-// watchTarget emits the objects of a target and then their changes. It resumes a watch closed by the server. If the
-// resourceVersion has expired, it lists and emits all objects again.
+// watchTarget emits the objects of a target and then their changes, as kubectl does: it resumes a watch closed by the server, and
+// ends with any other error. If the resourceVersion has expired, it lists and emits all objects again.
 func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emit func(watchEvent) error) error {
 	for first := true; ; first = false {
-		version, err := c.watchList(ctx, target, emit, c.watchOnly && first)
+		opts := c.selection.ListOptions()
+		opts.Limit = 0 // a watch has no pages
+		opts.AllowWatchBookmarks = true
+		var err error
+		opts.ResourceVersion, err = c.watchList(ctx, target, emit, c.watchOnly && first)
 		if err != nil {
 			return err
 		}
 		for err == nil {
-			version, err = c.watchOnce(ctx, target, version, emit)
+			err = c.watchOnce(ctx, target, opts, emit)
 		}
 		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			return err
@@ -189,54 +193,38 @@ func (c *getCommand) watchList(ctx context.Context, target command.Target, emit 
 	return version, emit(watchEvent{synced: true})
 }
 
-// watchOnce emits the changes of a watch until the server closes it, and returns the resourceVersion for the next watch.
-func (c *getCommand) watchOnce(ctx context.Context, target command.Target, version string, emit func(watchEvent) error) (string, error) {
-	opts := c.selection.ListOptions()
-	opts.Limit = 0
-	opts.ResourceVersion = version
-	opts.AllowWatchBookmarks = true
+// watchOnce emits the changes of a watch until the server closes it, and sets opts to resume it.
+func (c *getCommand) watchOnce(ctx context.Context, target command.Target, opts *metav1.ListOptions, emit func(watchEvent) error) error {
 	handle := target.Resource.Named(target.Name)
-	if c.output.IsTable() {
-		stream, err := handle.Tables(c.include(target)).OpenWatch(ctx, opts)
-		if err != nil {
-			return version, err
-		}
-		return drain(stream, version, func(eventType watch.EventType, row *dynamic.TableRow) (string, error) {
-			if eventType == watch.Bookmark || row.Cells == nil {
-				return row.ResourceVersion, nil
+	if !c.output.IsTable() {
+		return watchFrom(ctx, handle, opts, func(event unstructured.WatchEvent[unstructured.Object]) (string, error) {
+			if event.Type == watch.Bookmark {
+				return event.Object.GetResourceVersion(), nil
 			}
-			return row.ResourceVersion, emit(watchEvent{eventType: eventType, row: row})
+			return event.Object.GetResourceVersion(), emit(watchEvent{eventType: event.Type, object: event.Object})
 		})
 	}
-	stream, err := handle.OpenWatch(ctx, opts)
-	if err != nil {
-		return version, err
-	}
-	return drain(stream, version, func(eventType watch.EventType, obj *unstructured.Object) (string, error) {
-		if eventType == watch.Bookmark {
-			return obj.GetResourceVersion(), nil
+	return watchFrom(ctx, handle.Tables(c.include(target)), opts, func(event unstructured.WatchEvent[dynamic.TableRow]) (string, error) {
+		if event.Type == watch.Bookmark || event.Object.Cells == nil {
+			return event.Object.ResourceVersion, nil
 		}
-		return obj.GetResourceVersion(), emit(watchEvent{eventType: eventType, object: obj})
+		return event.Object.ResourceVersion, emit(watchEvent{eventType: event.Type, row: event.Object})
 	})
 }
 
-// drain calls handle for every event of a stream until the server closes it, and returns the last resourceVersion.
-func drain[T any](stream *dynamic.WatchStream[T], version string, handle func(watch.EventType, *T) (string, error)) (string, error) {
-	defer stream.Close()
-	for {
-		event, err := stream.Next()
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return version, nil
-		}
+// watchFrom calls handle, which returns the resourceVersion to resume from, for every event until the server closes the stream.
+func watchFrom[T any](
+	ctx context.Context, of *dynamic.Handle[T], opts *metav1.ListOptions, handle func(unstructured.WatchEvent[T]) (resourceVersion string, err error),
+) error {
+	for event, err := range of.Watch(ctx, opts) {
 		if err != nil {
-			return version, err
+			return err
 		}
-		next, err := handle(event.Type, event.Object)
+		resourceVersion, err := handle(event)
 		if err != nil {
-			return version, err
+			return err
 		}
-		if next != "" {
-			version = next
-		}
+		opts.ResourceVersion = cmp.Or(resourceVersion, opts.ResourceVersion)
 	}
+	return nil
 }
