@@ -45,7 +45,7 @@ func TestGetJSON_LimitsMemory(t *testing.T) {
 	body = `{"spec":{"containers":` + many(`{}`) + `}}`
 	require.ErrorContains(t, getJSON(t.Context(), conn, "/pods/a", &pod{}), "needs more than 8 MiB of memory")
 	body = `{"type":"ADDED","object":` + body + `}`
-	stream, err := (&logPods{conn: conn, path: "/pods"}).watch(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64)})
+	stream, err := (&logPods{conn: conn, path: "/pods"}).Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64)})
 	require.NoError(t, err)
 	defer stream.Close()
 	_, err = stream.Next()

@@ -23,9 +23,10 @@ const (
 // logMux merges the logs of many containers: a goroutine lists and watches pods, and a goroutine for each run of a container
 // reads its log. A slow consumer makes all of them wait: lines are not queued.
 type logMux struct {
+	*logPods
+
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	pods    *logPods
 	opts    LogOptions
 	events  chan logEvent
 	readers sync.WaitGroup
@@ -59,7 +60,7 @@ type runReader struct {
 func followLines(parent context.Context, pods *logPods, opts *LogOptions, emit func(LogLine) bool) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	m := &logMux{
-		ctx: ctx, cancel: cancel, pods: pods, opts: *opts, events: make(chan logEvent),
+		ctx: ctx, cancel: cancel, logPods: pods, opts: *opts, events: make(chan logEvent),
 		current: map[containerKey]*runReader{},
 	}
 	defer m.readers.Wait()
@@ -103,6 +104,26 @@ func (m *logMux) run() error {
 	return reflector.Run(m.ctx, reflector.Options[*pod]{Source: m, Emit: m.handle, ListFirst: true, IsTerminal: retry.IsRejected})
 }
 
+// List implements reflector.Source. Until the first list succeeds, every error ends following.
+func (m *logMux) List(ctx context.Context, handle func(podEvent) error) (resourceVersion string, err error) {
+	list, err := m.list(ctx)
+	if err == nil && !m.listed {
+		err = list.check(&m.opts, m.logPods)
+	}
+	if err != nil {
+		if !m.listed {
+			m.cancel(err)
+		}
+		return "", err
+	}
+	for i := range list.Items {
+		if err := handle(newPodEvent(&list.Items[i])); err != nil {
+			return "", err
+		}
+	}
+	return list.Metadata.ResourceVersion, nil
+}
+
 func (m *logMux) handle(event podEvent) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +164,7 @@ func (m *logMux) addLocked(pod *pod) {
 		}
 		ctx, cancel := context.WithCancelCause(m.ctx)
 		reader := &runReader{restarts: container.RestartCount, cancel: cancel, done: make(chan struct{})}
-		reader.log = m.pods.log(ctx, pod, &container, &opts)
+		reader.log = m.log(ctx, pod, &container, &opts)
 		reader.log.hadLogs = m.listed
 		if previous != nil {
 			reader.log.waitingSince = previous.log.waitingSince

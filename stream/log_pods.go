@@ -113,35 +113,8 @@ func (l *podList) check(opts *LogOptions, pods *logPods) error {
 // podEvent is an event of a pod.
 type podEvent = reflector.Event[*pod]
 
-// List implements reflector.Source. Until the first list succeeds, every error ends following.
-func (m *logMux) List(ctx context.Context, handle func(podEvent) error) (resourceVersion string, err error) {
-	list, err := m.pods.list(ctx)
-	if err == nil && !m.listed {
-		err = list.check(&m.opts, m.pods)
-	}
-	if err != nil {
-		if !m.listed {
-			m.cancel(err)
-		}
-		return "", err
-	}
-	for i := range list.Items {
-		if err := handle(newPodEvent(&list.Items[i])); err != nil {
-			return "", err
-		}
-	}
-	return list.Metadata.ResourceVersion, nil
-}
-
 // Watch implements reflector.Source.
-func (m *logMux) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*pod], error) {
-	return m.pods.watch(ctx, opts)
-}
-
-// IdleError implements reflector.Source.
-func (m *logMux) IdleError(cause error) error { return fmt.Errorf("list pods: %w", cause) }
-
-func (p *logPods) watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*pod], error) {
+func (p *logPods) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[*pod], error) {
 	memory := objectMemory(p.conn)
 	return reflector.JSONWatch[*pod]{
 		Conn: p.conn, Request: transport.Request{Path: p.path, Query: p.query}, MaxEvent: limits.JSON(memory),
@@ -154,6 +127,9 @@ func (p *logPods) watch(ctx context.Context, opts metav1.ListOptions) (reflector
 		},
 	}.Open(ctx, opts)
 }
+
+// IdleError implements reflector.Source.
+func (p *logPods) IdleError(cause error) error { return fmt.Errorf("list pods: %w", cause) }
 
 func newPodEvent(p *pod) podEvent {
 	return podEvent{
