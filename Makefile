@@ -203,7 +203,7 @@ tidy: ## tidy the go.mod files of all modules
 	@go run ./dev/release tidy
 
 .PHONY: versions versions-oldest
-versions: ## build and test the library and compat with four versions of client-go and apimachinery, and write docs/VERSIONS.md
+versions: ## build and test the library, compat and apitest/cel with four versions of their Kubernetes libraries, and write docs/VERSIONS.md
 	go run ./dev/versions -docs docs/VERSIONS.md
 
 # The newest version is go.work's: make unit and the tests of compat run with it.

@@ -219,7 +219,7 @@ func TestServer_PathsOfCustomResources(t *testing.T) {
 	}
 }
 
-func TestServer_ConversionWebhooksAreNotCalled(t *testing.T) {
+func TestServer_ConversionWebhookNeedsServiceURL(t *testing.T) {
 	definition := object(t, widgetDefinition)
 	versions, _, err := unstructured.Get[[]any](definition, "spec", "versions")
 	require.NoError(t, err)
@@ -228,11 +228,11 @@ func TestServer_ConversionWebhooksAreNotCalled(t *testing.T) {
 	other["storage"] = false
 	require.NoError(t, unstructured.Set(definition, append(versions, other), "spec", "versions"))
 	require.NoError(t, unstructured.Set(definition, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://example.com"},
+		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": map[string]any{"namespace": "shop", "name": "converter"}},
 	}}, "spec", "conversion"))
 	server := apitest.NewServer(t, &apitest.Options{Objects: []*unstructured.Object{definition, object(t, widget)}})
 	assert.Equal(t, http.StatusOK, do(t, server, "GET", "/apis/shop.example.com/v1/widgets", "").code)
 	r := do(t, server, "GET", "/apis/shop.example.com/v2/widgets", "")
 	assert.Equal(t, http.StatusInternalServerError, r.code)
-	assert.Contains(t, r.message(), "apitest calls no conversion webhooks (use the stored version v1)")
+	assert.Equal(t, "conversion webhook for shop.example.com/v1, Kind=Widget failed: service shop/converter: the test has not said where it is", r.message())
 }

@@ -43,7 +43,7 @@ func (c *check) writeGoMod() (oldest string, err error) {
 	return "", os.WriteFile(base+".sum", sums, 0o600)
 }
 
-// setVersion requires Kubernetes' libraries in file at version, and replaces the main module by the checkout at root. It drops
+// setVersion requires Kubernetes' libraries in file at version, and replaces the modules of this repository by the checkout at root. It drops
 // the requirements of further Kubernetes modules, because the libraries determine their versions. Indirect requirements are left
 // to go mod tidy. If version is older than the required version of apimachinery, it returns the required version.
 func setVersion(file *modfile.File, version, root string) (oldest string, err error) {
@@ -52,8 +52,8 @@ func setVersion(file *modfile.File, version, root string) (oldest string, err er
 		switch {
 		case path == "k8s.io/apimachinery" && semver.Compare(version, required.Mod.Version) < 0:
 			return required.Mod.Version, nil
-		case path == mainModule:
-			err = file.AddReplace(mainModule, "", root, "")
+		case path == mainModule, strings.HasPrefix(path, mainModule+"/"):
+			err = file.AddReplace(path, "", root+strings.TrimPrefix(path, mainModule), "")
 		case !required.Indirect && strings.HasPrefix(path, "k8s.io/") && strings.HasPrefix(required.Mod.Version, "v0.3"):
 			err = file.AddRequire(path, version)
 		case required.Indirect, strings.HasPrefix(path, "k8s.io/"), strings.HasPrefix(path, "sigs.k8s.io/"):

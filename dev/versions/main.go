@@ -1,6 +1,6 @@
 // Command versions builds and tests modules of this repository with several versions of Kubernetes' libraries.
 //
-//	versions [-versions v0.34.13,v0.37.2] [-modules .,compat] [-docs docs/VERSIONS.md]
+//	versions [-versions v0.34.13,v0.37.2] [-modules .,compat,apitest/cel] [-docs docs/VERSIONS.md]
 //
 // Each pair of module and version has its own go.mod in a temporary folder. The go.mod and go.work of the checkout are not
 // changed. Versions older than the module's own requirement are skipped. With -docs the results are written to the page.
@@ -26,7 +26,7 @@ const supportedVersions = "v0.34.13,v0.35.10,v0.36.6,v0.37.2"
 
 func main() {
 	versions := flag.String("versions", supportedVersions, "versions of k8s.io/apimachinery and k8s.io/client-go")
-	modules := flag.String("modules", ".,compat", "folders of modules")
+	modules := flag.String("modules", ".,compat,apitest/cel", "folders of modules")
 	docs := flag.String("docs", "", "the page to write the table to")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
