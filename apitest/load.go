@@ -98,7 +98,11 @@ func (s *Server) prepareDefinition(resource *kinds.Resource, obj *unstructured.O
 	}
 	builtin.Default(kind, definition)
 	builtin.PrepareForCreate(resource.GroupResource(), definition)
-	if errs := builtin.Validate(resource.GroupResource(), "", definition, nil); len(errs) > 0 {
+	errs := builtin.Validate(resource.GroupResource(), "", definition, nil)
+	if s.options.Rules != nil && len(errs) == 0 && structural.RulesNotValidated(definition) != "" {
+		errs = s.options.Rules.ValidateDefinition(s.ctx, definition, nil)
+	}
+	if len(errs) > 0 {
 		return nil, fmt.Errorf("%s: %w", target, apierrors.NewInvalid(kind.GroupKind(), obj.GetName(), errs))
 	}
 	prepared := &unstructured.Object{Object: definition}

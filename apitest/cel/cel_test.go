@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/anykind/anykind/apitest/cel"
 	"github.com/anykind/anykind/apitest/internal/testing/realserver"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -169,4 +171,21 @@ func object(t *testing.T, text string) map[string]any {
 	var obj map[string]any
 	require.NoError(t, utiljson.Unmarshal(content, &obj))
 	return obj
+}
+
+// TestStart_RejectsRulesOfObjects gives a rule that does not compile in Options.Objects, where no request reports it.
+func TestStart_RejectsRulesOfObjects(t *testing.T) {
+	start := func(text string) error {
+		data, err := yaml.YAMLToJSON([]byte(text))
+		require.NoError(t, err)
+		definition := &unstructured.Object{}
+		require.NoError(t, definition.UnmarshalJSON(data))
+		server, err := apitest.Start(&apitest.Options{Rules: cel.Rules{}, Objects: []*unstructured.Object{definition}})
+		if err == nil {
+			server.Close()
+		}
+		return err
+	}
+	require.NoError(t, start(ruled))
+	require.ErrorContains(t, start(strings.Replace(ruled, "self == oldSelf", "self ===", 1)), "compilation failed")
 }
