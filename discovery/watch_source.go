@@ -45,7 +45,7 @@ func (w *sourceWatcher) run(ctx context.Context) error {
 	isListed := false
 	return reflector.Run(ctx, reflector.Options[struct{}]{
 		Source: w, ListFirst: true, FirstDenialGrace: denialGrace, MaxDelay: runBackoff.Max,
-		Emit: func(event metadataEvent) error {
+		Emit: func(event *metadataEvent) error {
 			switch {
 			case event.Type == reflector.Synced:
 				// Neither the first snapshot nor the list covers the changes between the two.
@@ -76,7 +76,7 @@ func (w *sourceWatcher) markDirty(ctx context.Context, name string) {
 }
 
 // List implements reflector.Source.
-func (w *sourceWatcher) List(ctx context.Context, handle func(metadataEvent) error) (resourceVersion string, err error) {
+func (w *sourceWatcher) List(ctx context.Context, handle func(*metadataEvent) error) (resourceVersion string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	var list metav1.PartialObjectMetadataList
@@ -87,7 +87,8 @@ func (w *sourceWatcher) List(ctx context.Context, handle func(metadataEvent) err
 		return "", fmt.Errorf("list %s: no resourceVersion", w.path)
 	}
 	for i := range list.Items {
-		if err := handle(newMetadataEvent(&list.Items[i])); err != nil {
+		event := newMetadataEvent(&list.Items[i])
+		if err := handle(&event); err != nil {
 			return "", err
 		}
 	}
@@ -108,18 +109,19 @@ func (w *sourceWatcher) Watch(ctx context.Context, opts metav1.ListOptions) (ref
 // IdleError implements reflector.Source.
 func (w *sourceWatcher) IdleError(cause error) error { return fmt.Errorf("list %s: %w", w.path, cause) }
 
-func decodeMetadata(object []byte) (metadataEvent, error) {
+func decodeMetadata(object []byte, event *metadataEvent) error {
 	var changed metav1.PartialObjectMetadata
 	if err := checkMemory(object, limits.DefaultObject); err != nil {
-		return metadataEvent{}, err
+		return err
 	}
 	if err := codec.Unmarshal(object, &changed); err != nil {
-		return metadataEvent{}, sanitize.Error(err, maxText)
+		return sanitize.Error(err, maxText)
 	}
 	if changed.ResourceVersion == "" {
-		return metadataEvent{}, errors.New("an event has no resourceVersion")
+		return errors.New("an event has no resourceVersion")
 	}
-	return newMetadataEvent(&changed), nil
+	*event = newMetadataEvent(&changed)
+	return nil
 }
 
 func newMetadataEvent(object *metav1.PartialObjectMetadata) metadataEvent {

@@ -100,7 +100,7 @@ type Interruption struct {
 // resourceVersion of each object, unless the caller has KnownObjects.
 func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
-		err := h.follow(ctx, h.codec.form(), valueOf(opts), func(event reflector.Event[item]) error {
+		err := h.follow(ctx, h.codec.form(), valueOf(opts), func(event *reflector.Event[item]) error {
 			change := Change[T]{Type: event.Type, FinalStateUnknown: event.FinalStateUnknown}
 			if event.FinalStateUnknown {
 				event.Object = h.partialObject(event.Key, event.Version)
@@ -127,7 +127,7 @@ type follow struct {
 }
 
 // follow runs a reflector whose events have no Object for an inferred deletion.
-func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, emit func(reflector.Event[item]) error) error {
+func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, emit func(*reflector.Event[item]) error) error {
 	if err := e.rejectTables("watch", ""); err != nil {
 		return err
 	}

@@ -20,11 +20,15 @@ type objectSource struct {
 }
 
 // List implements reflector.Source.
-func (s *objectSource) List(ctx context.Context, handle func(reflector.Event[item]) error) (resourceVersion string, err error) {
+func (s *objectSource) List(ctx context.Context, handle func(*reflector.Event[item]) error) (resourceVersion string, err error) {
 	e := *s.endpoint
 	e.pageOptions = PageOptions{OnPage: func(meta metav1.ListMeta) { resourceVersion = meta.ResourceVersion }}
+	var event reflector.Event[item]
 	opts := &metav1.ListOptions{LabelSelector: s.labelSelector, FieldSelector: s.fieldSelector}
-	err = e.list(ctx, s.form, s.interner, opts, func(obj item) error { return handle(newEvent(watch.Added, obj)) })
+	err = e.list(ctx, s.form, s.interner, opts, func(obj item) error {
+		setEvent(&event, watch.Added, obj)
+		return handle(&event)
+	})
 	return resourceVersion, err
 }
 
@@ -47,22 +51,21 @@ func (s *objectSource) IdleError(cause error) error {
 // reflectorStream implements reflector.Stream.
 type reflectorStream struct{ *watchStream }
 
-func (s reflectorStream) Next() (reflector.Event[item], error) {
+func (s reflectorStream) Next(event *reflector.Event[item]) error {
 	received, err := s.next()
-	if err != nil {
-		return reflector.Event[item]{}, err
+	if err == nil {
+		setEvent(event, received.eventType, received.item)
 	}
-	return newEvent(received.eventType, received.item), nil
+	return err
 }
 
 func (s reflectorStream) Close() { s.close() }
 
-func newEvent(eventType watch.EventType, obj item) reflector.Event[item] {
+func setEvent(event *reflector.Event[item], eventType watch.EventType, obj item) {
 	meta := obj.meta()
-	return reflector.Event[item]{
-		Key:     reflector.NewKey(meta.GetNamespace(), meta.GetName()),
-		Version: reflector.Version{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion()},
-		Type:    eventType, Object: obj,
-		InitialEventsDone: eventType == watch.Bookmark && meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true",
-	}
+	event.Key = reflector.NewKey(meta.GetNamespace(), meta.GetName())
+	event.Version = reflector.Version{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion()}
+	event.Type = eventType
+	event.Object = obj
+	event.InitialEventsDone = eventType == watch.Bookmark && meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }

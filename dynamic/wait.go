@@ -110,7 +110,7 @@ func (w *waiter) validate() error {
 }
 
 // handle records the object of an event. In a relist, its states in between are no states of the server.
-func (w *waiter) handle(event reflector.Event[item]) error {
+func (w *waiter) handle(event *reflector.Event[item]) error {
 	switch {
 	case event.Name != w.name: // Started and Synced, or another object from a server that ignores the field selector
 	case event.FinalStateUnknown:

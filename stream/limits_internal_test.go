@@ -48,7 +48,7 @@ func TestGetJSON_LimitsMemory(t *testing.T) {
 	stream, err := (&logPods{conn: conn, path: "/pods"}).Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: new(int64)})
 	require.NoError(t, err)
 	defer stream.Close()
-	_, err = stream.Next()
+	err = stream.Next(&podEvent{})
 	require.ErrorContains(t, err, "watch pods: the response needs more than 8 MiB of memory")
 
 	body = `{"spec":{"selector":{"a":"` + strings.Repeat("b", maxSelector) + `"}}}`

@@ -105,7 +105,7 @@ func (m *logMux) run() error {
 }
 
 // List implements reflector.Source. Until the first list succeeds, every error ends following.
-func (m *logMux) List(ctx context.Context, handle func(podEvent) error) (resourceVersion string, err error) {
+func (m *logMux) List(ctx context.Context, handle func(*podEvent) error) (resourceVersion string, err error) {
 	list, err := m.list(ctx)
 	if err == nil && !m.listed {
 		err = list.check(&m.opts, m.logPods)
@@ -117,14 +117,15 @@ func (m *logMux) List(ctx context.Context, handle func(podEvent) error) (resourc
 		return "", err
 	}
 	for i := range list.Items {
-		if err := handle(newPodEvent(&list.Items[i])); err != nil {
+		event := newPodEvent(&list.Items[i])
+		if err := handle(&event); err != nil {
 			return "", err
 		}
 	}
 	return list.Metadata.ResourceVersion, nil
 }
 
-func (m *logMux) handle(event podEvent) error {
+func (m *logMux) handle(event *podEvent) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch event.Type {

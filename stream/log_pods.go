@@ -118,12 +118,13 @@ func (p *logPods) Watch(ctx context.Context, opts metav1.ListOptions) (reflector
 	memory := objectMemory(p.conn)
 	return reflector.JSONWatch[*pod]{
 		Conn: p.conn, Request: transport.Request{Path: p.path, Query: p.query}, MaxEvent: limits.JSON(memory),
-		Decode: func(object []byte) (podEvent, error) {
+		Decode: func(object []byte, event *podEvent) error {
 			var changed pod
 			if err := unmarshalWithin(object, memory, &changed); err != nil {
-				return podEvent{}, fmt.Errorf("watch pods: %w", err)
+				return fmt.Errorf("watch pods: %w", err)
 			}
-			return newPodEvent(&changed), nil
+			*event = newPodEvent(&changed)
+			return nil
 		},
 	}.Open(ctx, opts)
 }

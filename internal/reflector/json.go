@@ -24,8 +24,8 @@ type JSONWatch[T any] struct {
 	Request transport.Request // its query selects the objects
 	// MaxEvent is the maximum number of bytes of an event.
 	MaxEvent int64
-	// Decode decodes an object, whose JSON it must not retain. The event needs no Type.
-	Decode func(object []byte) (Event[T], error)
+	// Decode sets the fields of event but Type. It must not retain the JSON.
+	Decode func(object []byte, event *Event[T]) error
 }
 
 // Open implements Source.Watch.
@@ -57,25 +57,25 @@ type jsonStream[T any] struct {
 
 func (s *jsonStream[T]) Close() { _ = s.body.Close() }
 
-func (s *jsonStream[T]) Next() (event Event[T], err error) {
+func (s *jsonStream[T]) Next(event *Event[T]) (err error) {
 	var received struct {
 		Type   watch.EventType
 		Object json.RawMessage
 	}
 	s.limited.N = s.MaxEvent
 	if err := s.events.Decode(&received); err != nil {
-		return event, s.readError(err)
+		return s.readError(err)
 	}
 	if received.Type == watch.Error {
 		err = statusError(received.Object)
 	} else {
-		event, err = s.Decode(received.Object)
+		err = s.Decode(received.Object, event)
 	}
 	if err != nil {
-		return event, &InvalidEventError{err}
+		return &InvalidEventError{err}
 	}
 	event.Type = received.Type
-	return event, nil
+	return nil
 }
 
 // readError distinguishes the end of the stream, a broken connection and invalid content.

@@ -19,10 +19,10 @@ import (
 )
 
 // named decodes the name of an object.
-func named(object []byte) (event Event[string], err error) {
-	err = json.Unmarshal(object, &event.Object)
+func named(object []byte, event *Event[string]) error {
+	err := json.Unmarshal(object, &event.Object)
 	event.Name = event.Object
-	return event, err
+	return err
 }
 
 func TestJSONWatch_Events(t *testing.T) {
@@ -53,11 +53,12 @@ func TestJSONWatch_Events(t *testing.T) {
 			require.NoError(t, err)
 			defer stream.Close()
 			assert.Equal(t, "allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=0&watch=true", query)
-			event, err := stream.Next()
+			var event Event[string]
+			err = stream.Next(&event)
 			require.NoError(t, err)
 			assert.Equal(t, Event[string]{Key: Key{Name: "a"}, Type: watch.Added, Object: "a"}, event)
 			for err == nil {
-				_, err = stream.Next()
+				err = stream.Next(&event)
 			}
 			require.EqualError(t, err, tc.err)
 			var invalid *InvalidEventError

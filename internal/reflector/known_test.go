@@ -17,8 +17,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestReflector_SharesStringsOfEmittedObjects has an object that a relist returns unchanged, which is dropped, and then changed.
 func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 	var emitted []Event[int]
-	r := newReflector(Options[int]{Emit: func(event Event[int]) error {
-		emitted = append(emitted, event)
+	r := newReflector(Options[int]{Emit: func(event *Event[int]) error {
+		emitted = append(emitted, *event)
 		return nil
 	}})
 	r.state = synced
@@ -26,7 +26,8 @@ func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 		event := Event[int]{
 			Key: NewKey("shop", strings.Clone("web")), Version: Version{types.UID(strings.Clone("9fa2138a")), strings.Clone(version)}, Type: watch.Added,
 		}
-		require.NoError(t, r.handleEvent(event))
+		handled := event
+		require.NoError(t, r.handleEvent(&handled))
 		return event
 	}
 	assertShares := func(event Event[int]) {

@@ -30,7 +30,7 @@ func (r *reflector[T]) handleNotServed() error {
 	if r.state != notServed { // 404 may return after another error
 		r.version = ""
 		r.state = notServed
-		if err := r.emit(Event[T]{Type: NotServed}); err != nil {
+		if err := r.emitMarker(Event[T]{Type: NotServed}); err != nil {
 			return err
 		}
 	}

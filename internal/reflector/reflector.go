@@ -26,7 +26,8 @@ const (
 	NotServed watch.EventType = "NOTSERVED" // Started and Synced follow when the resource is served again
 )
 
-// Event is an event of a watch, an item of a list as an ADDED event, or an emitted change.
+// Event is an event of a watch, an item of a list as an ADDED event, or an emitted change. Events are large, so they are passed as
+// pointers, valid during the call.
 type Event[T any] struct {
 	Key
 	Version
@@ -40,7 +41,7 @@ type Event[T any] struct {
 // Source sends the requests of a reflector and decodes their responses.
 type Source[T any] interface {
 	// List calls handle with an ADDED event for every object and returns the list's resourceVersion. It returns errors of handle.
-	List(ctx context.Context, handle func(Event[T]) error) (resourceVersion string, err error)
+	List(ctx context.Context, handle func(*Event[T]) error) (resourceVersion string, err error)
 	// Watch opens a watch. opts has all parameters but selectors.
 	Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error)
 	// IdleError returns the error of an idle timeout.
@@ -49,8 +50,8 @@ type Source[T any] interface {
 
 // Stream is an accepted watch.
 type Stream[T any] interface {
-	// Next returns io.EOF itself when the server has closed the stream. An error may be an [InvalidEventError].
-	Next() (Event[T], error)
+	// Next sets event. It returns io.EOF itself when the server has closed the stream. An error may be an [InvalidEventError].
+	Next(event *Event[T]) error
 	Close()
 }
 
@@ -58,7 +59,7 @@ type Stream[T any] interface {
 type Options[T any] struct {
 	Source Source[T]
 	// Emit is called with every change, and with Started, Synced and NotServed. Run returns its error.
-	Emit func(Event[T]) error
+	Emit func(*Event[T]) error
 	// OnProgress is called with the resourceVersion up to which all changes have been emitted: after a list, after each later
 	// event, and when the server has accepted to resume a stream. Run returns its error.
 	OnProgress func(resourceVersion string) error
@@ -105,6 +106,8 @@ type reflector[T any] struct {
 	emitted versions         // same as Known; nil if the caller keeps the objects
 	missing map[Key]struct{} // known objects not received in the current list; nil outside of a list
 	stopped error            // from a callback
+	event   Event[T]         // of a watch
+	marker  Event[T]         // emitted without an object
 
 	interruptions  int
 	failures       int // consecutive short streams
@@ -172,7 +175,7 @@ func (r *reflector[T]) listAndWatch(ctx context.Context) error {
 func (r *reflector[T]) list(ctx context.Context) error {
 	ctx, idle := withIdleTimeout(ctx)
 	defer idle.cancel()
-	version, err := r.Source.List(ctx, func(event Event[T]) error {
+	version, err := r.Source.List(ctx, func(event *Event[T]) error {
 		idle.Stop()
 		if err := r.handleEvent(event); err != nil {
 			return err
@@ -210,28 +213,30 @@ func (r *reflector[T]) watch(ctx context.Context, opts metav1.ListOptions, idle 
 		idle.awaitInitialEvent(watch.Added)
 	}
 	for {
-		event, err := stream.Next()
+		r.event = Event[T]{}
+		err := stream.Next(&r.event)
 		if err == io.EOF { //nolint:errorlint // the end
 			return nil
 		}
 		if err != nil {
 			return r.explain(idle, err)
 		}
-		if r.version == "" && event.Type == watch.Bookmark && !event.InitialEventsDone {
+		received := r.event.Type
+		if r.version == "" && received == watch.Bookmark && !r.event.InitialEventsDone {
 			continue // a bookmark within the initial events changes neither version nor idle timeout
 		}
 		idle.Stop()
-		if err := r.handleEvent(event); err != nil {
+		if err := r.handleEvent(&r.event); err != nil {
 			return err
 		}
 		if hasInitialEvents && r.version == "" {
-			idle.awaitInitialEvent(event.Type)
+			idle.awaitInitialEvent(received)
 		}
 	}
 }
 
 // handleEvent emits the change of an event. After the initial events it adopts the event's resourceVersion.
-func (r *reflector[T]) handleEvent(event Event[T]) error {
+func (r *reflector[T]) handleEvent(event *Event[T]) error {
 	err := r.start()
 	switch {
 	case err != nil:
@@ -263,11 +268,11 @@ func (r *reflector[T]) start() error {
 	default:
 		return nil
 	}
-	return r.emit(Event[T]{Type: Started})
+	return r.emitMarker(Event[T]{Type: Started})
 }
 
 // handleExisting emits an existing object, unless this version has been emitted.
-func (r *reflector[T]) handleExisting(event Event[T]) error {
+func (r *reflector[T]) handleExisting(event *Event[T]) error {
 	previous, isKnown := r.knownVersion(event.Key)
 	delete(r.missing, event.Key)
 	if isKnown && previous == event.Version && event.ResourceVersion != "" { // it may have changed
@@ -288,7 +293,7 @@ func (r *reflector[T]) handleExisting(event Event[T]) error {
 }
 
 // handleDeleted emits a deletion, unless the object was never emitted.
-func (r *reflector[T]) handleDeleted(event Event[T]) error {
+func (r *reflector[T]) handleDeleted(event *Event[T]) error {
 	if _, isKnown := r.knownVersion(event.Key); !isKnown {
 		return nil
 	}
@@ -312,7 +317,7 @@ func (r *reflector[T]) complete(version string) error {
 		return nil
 	}
 	r.state = synced
-	return r.emit(Event[T]{Type: Synced})
+	return r.emitMarker(Event[T]{Type: Synced})
 }
 
 func (r *reflector[T]) progress() error {
@@ -324,10 +329,16 @@ func (r *reflector[T]) progress() error {
 }
 
 func (r *reflector[T]) emitInferredDelete(key Key, version Version) error {
-	return r.emit(Event[T]{Type: watch.Deleted, Key: key, Version: version, FinalStateUnknown: true})
+	return r.emitMarker(Event[T]{Type: watch.Deleted, Key: key, Version: version, FinalStateUnknown: true})
 }
 
-func (r *reflector[T]) emit(event Event[T]) error {
+// emitMarker emits an event that was not received.
+func (r *reflector[T]) emitMarker(event Event[T]) error {
+	r.marker = event
+	return r.emit(&r.marker)
+}
+
+func (r *reflector[T]) emit(event *Event[T]) error {
 	r.stopped = r.Emit(event)
 	return r.stopped
 }
