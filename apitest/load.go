@@ -98,7 +98,7 @@ func (s *Server) prepareDefinition(resource *kinds.Resource, obj *unstructured.O
 	}
 	builtin.Default(kind, definition)
 	builtin.PrepareForCreate(resource.GroupResource(), definition)
-	errs := builtin.Validate(resource.GroupResource(), "", definition, nil)
+	errs, _ := builtin.Validate(resource.GroupResource(), "", definition, nil)
 	if s.options.Rules != nil && len(errs) == 0 && structural.RulesNotValidated(definition) != "" {
 		errs = s.options.Rules.ValidateDefinition(s.ctx, definition, nil)
 	}

@@ -71,7 +71,8 @@ func TestValidate_CronJobSchedule(t *testing.T) {
 				old = cronJob(c.old)
 			}
 			var found []string
-			for _, err := range builtin.Validate(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "", cronJob(c.spec), old) {
+			errs, _ := builtin.Validate(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "", cronJob(c.spec), old)
+			for _, err := range errs {
 				found = append(found, err.Error())
 			}
 			if c.want == "" {

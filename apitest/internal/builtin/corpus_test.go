@@ -36,10 +36,12 @@ func TestCreate_CorpusAsRealServer(t *testing.T) {
 		kinds[gvk.Kind]++
 		want := normalize(server.create(t, r, obj))
 		got := normalize(create(t, r, gvk, server.namespace, obj))
-		if len(want.Causes) > 0 && builtin.NotValidated(r.GroupResource(), obj) != nil {
+		if len(want.Causes) > 0 && len(got.Warnings) > 0 {
 			notValidated++ // the client is warned
 			continue
 		}
+		want.Warnings = nil
+		got.Warnings = nil
 		assert.Empty(t, realserver.Differences(want, got), "%s %s of %s", gvk.Kind, u.GetName(), file.Source)
 		compared++
 	}

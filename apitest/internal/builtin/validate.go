@@ -1,26 +1,28 @@
 package builtin
 
 import (
-	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
-// Validate returns the validation errors of a built-in object, except for its metadata. old is nil for a creation. Not all rules
-// of the API server are implemented: NotValidated returns the gaps.
-func Validate(resource schema.GroupResource, subresource string, obj, old map[string]any) field.ErrorList {
-	if subresource != "" {
-		return nil
+// Validate returns the validation errors of a built-in object, except for its metadata, and the fields that the write sets or
+// changes although their rules are incomplete, as paths such as "spec.podFailurePolicy". old is nil for a creation.
+func Validate(resource schema.GroupResource, subresource string, obj, old map[string]any) (errs field.ErrorList, notValidated []string) {
+	if validate := validators()[resource.String()]; validate != nil && subresource == "" {
+		errs = validate(obj, old)
 	}
-	if validate := validators()[resource.String()]; validate != nil {
-		return validate(obj, old)
+	byRules, notValidated := check(resource, subresource, obj, old)
+	for _, err := range byRules {
+		if !slices.ContainsFunc(errs, func(known *field.Error) bool { return known.Type == err.Type && known.Field == err.Field }) {
+			errs = append(errs, err)
+		}
 	}
-	return nil
+	return errs, notValidated
 }
 
 // validators returns the validation of each resource. old is nil for a creation.
@@ -58,63 +60,3 @@ var validators = sync.OnceValue(func() map[string]func(obj, old object) field.Er
 		"validatingwebhookconfigurations.admissionregistration.k8s.io":   validateWebhooks,
 	}
 })
-
-// NotValidated returns the fields of an object that the API server validates but Validate does not, for warnings.
-func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
-	spec := nested.Map(obj, "spec")
-	at := "spec"
-	switch name := resource.String(); name {
-	case "namespaces", "serviceaccounts", "nodes", "events", "events.events.k8s.io", "endpoints", "controllerrevisions.apps",
-		"customresourcedefinitions.apiextensions.k8s.io":
-		return nil
-	case "horizontalpodautoscalers.autoscaling":
-		return notValidatedOfAutoscaler(spec)
-	case "pods":
-	case "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers":
-		spec = nested.Map(spec, "template", "spec")
-		at = "spec.template.spec"
-	case "podtemplates":
-		spec = nested.Map(obj, "template", "spec")
-		at = "template.spec"
-	case "cronjobs.batch":
-		spec = nested.Map(spec, "jobTemplate", "spec", "template", "spec")
-		at = "spec.jobTemplate.spec.template.spec"
-	default:
-		if validators()[name] == nil {
-			return []string{"the rules of " + name + " beyond types and metadata"}
-		}
-		return nil
-	}
-	return notValidatedOfPod(at, spec)
-}
-
-// notValidatedOfAutoscaler returns the unvalidated fields of a HorizontalPodAutoscaler.
-func notValidatedOfAutoscaler(spec object) (fields []string) {
-	if spec["behavior"] != nil {
-		fields = append(fields, "spec.behavior")
-	}
-	for i, metric := range nested.Maps(spec, "metrics") {
-		if nested.Map(metric, "resource", "target")["type"] != "Utilization" {
-			fields = append(fields, fmt.Sprintf("spec.metrics[%d]", i))
-		}
-	}
-	return fields
-}
-
-// notValidatedOfPod returns the unvalidated fields of a pod spec.
-func notValidatedOfPod(at string, spec object) (fields []string) {
-	for _, name := range []string{"affinity", "dnsConfig", "ephemeralContainers", "hostAliases", "os", "overhead", "readinessGates",
-		"resourceClaims", "resources", "schedulingGates", "topologySpreadConstraints"} {
-		if spec[name] != nil {
-			fields = append(fields, at+"."+name)
-		}
-	}
-	for _, name := range []string{"initContainers", "containers"} {
-		for i, container := range nested.Maps(spec, name) {
-			if context := nested.Map(container, "securityContext"); nested.Bool(context, "privileged") || context["procMount"] != nil || context["windowsOptions"] != nil {
-				fields = append(fields, fmt.Sprintf("%s.%s[%d].securityContext", at, name, i))
-			}
-		}
-	}
-	return fields
-}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/admission"
+	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
@@ -60,6 +61,8 @@ func (op *operation) bind(binding *unstructuredv1.Unstructured) (Result, error) 
 	if err := op.admit(admission.Create, op.req.Name, binding, nil); err != nil {
 		return Result{}, err
 	}
+	_, notValidated := builtin.Validate(op.groupResource(), op.subresource, binding.Object, nil)
+	op.warnNotValidated(notValidated)
 	for {
 		err := op.assign(binding)
 		if errors.Is(err, store.ErrConflict) {

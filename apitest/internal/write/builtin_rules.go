@@ -141,7 +141,9 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstruct
 	if old != nil {
 		before = old.Object
 	}
-	errs = append(errs, builtin.Validate(r.resource.GroupResource(), op.subresource, obj.Object, before)...)
+	failed, notValidated := builtin.Validate(r.resource.GroupResource(), op.subresource, obj.Object, before)
+	errs = append(errs, failed...)
+	op.warnNotValidated(notValidated)
 	if op.subresource == "" {
 		if r.resource.Group == "" && r.resource.Plural == "services" && len(errs) == 0 {
 			for _, text := range builtin.ServiceWarnings(obj.Object) {
@@ -154,11 +156,14 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstruct
 		if r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
 			errs = op.validateRules(obj.Object, before)
 		}
-		for _, text := range builtin.NotValidated(r.resource.GroupResource(), obj.Object) {
-			op.warn("apitest: not validated: " + text)
-		}
 	}
 	return errs
+}
+
+func (op *operation) warnNotValidated(paths []string) {
+	for _, path := range paths {
+		op.warn("apitest: " + path + " was not validated")
+	}
 }
 
 // validateMetadata runs the metadata checks of the kind's own validation.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/admission"
+	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
@@ -55,6 +56,8 @@ func (op *operation) evict(eviction *unstructuredv1.Unstructured) (Result, error
 	if err := op.admit(admission.Create, op.req.Name, eviction, nil); err != nil {
 		return Result{}, err
 	}
+	_, notValidated := builtin.Validate(op.groupResource(), op.subresource, eviction.Object, nil)
+	op.warnNotValidated(notValidated)
 	stored, exists := op.store.Get(op.key(op.req.Name))
 	if !exists {
 		return Result{}, apierrors.NewNotFound(op.groupResource(), op.req.Name)

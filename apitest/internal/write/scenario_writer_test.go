@@ -152,6 +152,6 @@ func (p *writerPlayer) response(t *testing.T, result write.Result, err error) (c
 	content, err := json.Marshal(value)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(content, &body))
-	warnings = slices.DeleteFunc(result.Warnings, func(text string) bool { return strings.HasPrefix(text, "apitest: not validated: ") })
+	warnings = slices.DeleteFunc(result.Warnings, func(text string) bool { return strings.HasPrefix(text, "apitest: ") })
 	return code, warnings, body
 }

@@ -1,0 +1,96 @@
+package builtin
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/recorded"
+)
+
+// TestRules_MatchRecordedTypes requires the types and fields of rules.txt in the recorded types. A struct is either listed with its
+// fields or accepts any.
+func TestRules_MatchRecordedTypes(t *testing.T) {
+	types := goTypes()
+	for section, fields := range complete() {
+		typ := types.types[section]
+		if typ == nil {
+			assert.NotEmpty(t, kindsOf(t, section), "%s is neither a type nor a resource", section)
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			for _, r := range fields[name].rules {
+				assert.True(t, slices.Contains(ownRules, r.name) || textRules[r.name] != nil, "%s.%s: no rule %s", section, name, r.name)
+			}
+			if typ == nil {
+				isKnown := func(kind string) bool { return fieldAt(types, kind, strings.Split(name, ".")) != nil }
+				assert.True(t, slices.ContainsFunc(kindsOf(t, section), isKnown), "%s has no field %s", section, name)
+				continue
+			}
+			known := typ.byName[name]
+			if !assert.NotNil(t, known, "%s has no field %s", section, name) || fields[name].any {
+				continue
+			}
+			if below := types.types[elementOf(types, known.typ)]; below != nil && below.underlying == "struct" {
+				assert.NotEmpty(t, complete()[below.path], "%s.%s: %s is not listed", section, name, below.path)
+			}
+		}
+	}
+}
+
+var ownRules = []string{"required", "immutable", "forbidden", "min", "max", "port", "portOrName", "percent", "enum", "maxLength", "labels", "selector", "keys", "key", "set", "fieldPath"}
+
+// kindsOf returns the types of a resource or subresource in all served versions.
+func kindsOf(t *testing.T, section string) (types []string) {
+	name, subresource, _ := strings.Cut(section, "/")
+	groups, err := recorded.ReadGroups()
+	if !assert.NoError(t, err) {
+		return nil
+	}
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			for _, resource := range version.Resources {
+				isKnown := subresource == "" || slices.ContainsFunc(resource.Subresources, func(s recorded.Subresource) bool { return s.Name == subresource })
+				if isKnown && (schema.GroupResource{Group: group.Name, Resource: resource.Plural}).String() == name {
+					kind := schema.GroupVersionKind{Group: group.Name, Version: version.Name, Kind: resource.Kind}
+					types = append(types, goTypes().kinds[kind])
+				}
+			}
+		}
+	}
+	return types
+}
+
+// fieldAt returns the field at a path without indexes.
+func fieldAt(types *typeTable, typ string, path []string) (found *goField) {
+	for _, name := range path {
+		current := types.types[elementOf(types, typ)]
+		if current == nil || current.byName[name] == nil {
+			return nil
+		}
+		found = current.byName[name]
+		typ = found.typ
+	}
+	return found
+}
+
+// elementOf returns the type inside pointers, lists and maps.
+func elementOf(types *typeTable, typ string) string {
+	for {
+		switch {
+		case strings.HasPrefix(typ, "*"):
+			typ = typ[1:]
+		case strings.HasPrefix(typ, "[]"):
+			typ = typ[2:]
+		case strings.HasPrefix(typ, "map["):
+			_, typ, _ = strings.Cut(typ[4:], "]")
+		case types.types[typ] != nil && (strings.HasPrefix(types.types[typ].underlying, "[]") || strings.HasPrefix(types.types[typ].underlying, "map[")):
+			typ = types.types[typ].underlying
+		default:
+			return typ
+		}
+	}
+}
