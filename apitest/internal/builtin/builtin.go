@@ -17,6 +17,13 @@ func setIfAbsent(obj object, name string, value any) {
 	}
 }
 
+// setIfNil sets a field if it is absent or null.
+func setIfNil(obj object, name string, value any) {
+	if obj[name] == nil {
+		obj[name] = value
+	}
+}
+
 // setIfZero sets a field if it is absent, null, an empty string or zero.
 func setIfZero(obj object, name string, value any) {
 	if obj[name] == int64(0) {

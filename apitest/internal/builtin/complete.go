@@ -56,12 +56,9 @@ func (p place) child(name string) place {
 
 func (p place) index(i int) place { return place{at: p.at.Index(i), key: p.key} }
 
-// rulesOf returns the rules of a field, nil if they are incomplete.
+// rulesOf returns the rules of a field, nil if it is not listed.
 func (w *walk) rulesOf(typ string, p place, name string) *fieldRules {
 	if rules := w.resource[p.key]; rules != nil {
-		if rules.unchecked {
-			return nil
-		}
 		return rules
 	}
 	return w.rules[typ][name]
@@ -90,8 +87,8 @@ func (w *walk) structure(typ string, p place, obj, old object) {
 			names = append(names, name)
 		}
 	}
-	for name, rules := range w.rules[typ] {
-		if _, given := obj[name]; !given && rules.has("required") && !slices.Contains(names, name) {
+	for name := range t.byName {
+		if _, given := obj[name]; !given && w.rulesOf(typ, p.child(name), name).needsValue() && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -100,28 +97,31 @@ func (w *walk) structure(typ string, p place, obj, old object) {
 		if isHeader || p.key == "" && (name == "metadata" || name == "status" && w.resetsStatus) {
 			continue
 		}
-		w.field(t, p.child(name), name, obj[name], old[name])
+		w.field(t, p.child(name), name, obj, obj[name], old[name])
 	}
 }
 
-func (r *fieldRules) has(name string) bool {
-	return slices.ContainsFunc(r.rules, func(r rule) bool { return r.name == name })
+// needsValue reports whether an absent field may be an error.
+func (r *fieldRules) needsValue() bool {
+	isRequired := func(r rule) bool {
+		return slices.Contains([]string{"required", "requiredIf", "present", "notEmpty"}, r.name)
+	}
+	return r != nil && slices.ContainsFunc(r.rules, isRequired)
 }
 
-func (w *walk) field(t *goType, p place, name string, value, old any) {
+func (w *walk) field(t *goType, p place, name string, parent object, value, old any) {
 	known := t.byName[name]
 	rules := w.rulesOf(t.path, p, name)
-	if known == nil || rules == nil {
-		isPointer := known != nil && strings.HasPrefix(known.typ, "*")
-		if isChanged(value, old) && (old != nil || isPointer || !isUnset(value)) {
+	isPointer := known != nil && strings.HasPrefix(known.typ, "*")
+	if rules != nil && known != nil && w.isChecked(p, value, old) {
+		w.apply(rules, p.at, parent, value, old, isPointer)
+	}
+	switch {
+	case known == nil || rules == nil || rules.unchecked:
+		if isChanged(value, old) && (known == nil || old != nil || isPointer || !isUnset(known.typ, value)) {
 			w.notValidated = append(w.notValidated, p.at.String())
 		}
-		return
-	}
-	if w.isChecked(p, value, old) {
-		w.apply(rules, p.at, value, old, strings.HasPrefix(known.typ, "*"))
-	}
-	if !rules.any {
+	case !rules.any:
 		w.value(known.typ, p, value, old)
 	}
 }
@@ -185,4 +185,31 @@ func counterpart(old []any, item any, i int) any {
 		return old[i]
 	}
 	return nil
+}
+
+// IsComplete reports whether the rules of a field of a resource or subresource are complete. The path has no indexes.
+func IsComplete(kind schema.GroupVersionKind, resource schema.GroupResource, subresource string, path ...string) bool {
+	name := resource.String()
+	if subresource != "" {
+		name += "/" + subresource
+	}
+	w := &walk{types: goTypes(), rules: complete(), resource: complete()[name]}
+	typ := w.types.kinds[kind]
+	p := place{}
+	for _, name := range path {
+		p = p.child(name)
+		t := w.types.types[w.types.elementOf(typ)]
+		if t == nil || t.byName[name] == nil {
+			return false
+		}
+		rules := w.rulesOf(t.path, p, name)
+		if rules == nil || rules.unchecked {
+			return false
+		}
+		if rules.any {
+			return true
+		}
+		typ = t.byName[name].typ
+	}
+	return true
 }

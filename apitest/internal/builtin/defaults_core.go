@@ -22,12 +22,12 @@ func coreDefaults() map[string]func(object) {
 			setIfAbsent(nested.EnsureMap(volume, "status"), "phase", "Pending")
 			spec := nested.EnsureMap(volume, "spec")
 			setIfAbsent(spec, "persistentVolumeReclaimPolicy", "Retain")
-			setIfAbsent(spec, "volumeMode", "Filesystem")
+			setIfNil(spec, "volumeMode", "Filesystem")
 		},
 		"api/core/v1.PersistentVolumeClaim": func(claim object) {
 			setIfAbsent(nested.EnsureMap(claim, "status"), "phase", "Pending")
 		},
-		"api/core/v1.PersistentVolumeClaimSpec": func(spec object) { setIfAbsent(spec, "volumeMode", "Filesystem") },
+		"api/core/v1.PersistentVolumeClaimSpec": func(spec object) { setIfNil(spec, "volumeMode", "Filesystem") },
 		"api/core/v1.EndpointPort":              func(port object) { setIfAbsent(port, "protocol", "TCP") },
 		"api/core/v1.NodeStatus": func(status object) {
 			if status["allocatable"] == nil && status["capacity"] != nil {
@@ -63,7 +63,7 @@ func defaultService(service object) {
 		setIfAbsent(spec, "externalTrafficPolicy", "Cluster")
 	}
 	if typ != "ExternalName" {
-		setIfAbsent(spec, "internalTrafficPolicy", "Cluster")
+		setIfNil(spec, "internalTrafficPolicy", "Cluster")
 	}
 	if typ == "LoadBalancer" {
 		setIfAbsent(spec, "allocateLoadBalancerNodePorts", true)

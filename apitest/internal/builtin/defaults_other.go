@@ -18,7 +18,7 @@ func otherDefaults() map[string]func(object) {
 				setIfAbsent(subject, "apiGroup", rbacGroup)
 			}
 		},
-		"api/networking/v1.NetworkPolicyPort": func(port object) { setIfAbsent(port, "protocol", "TCP") },
+		"api/networking/v1.NetworkPolicyPort": func(port object) { setIfNil(port, "protocol", "TCP") },
 		"api/networking/v1.NetworkPolicy": func(policy object) {
 			spec := nested.EnsureMap(policy, "spec")
 			if len(nested.Slice(spec, "policyTypes")) > 0 {
@@ -31,17 +31,17 @@ func otherDefaults() map[string]func(object) {
 		},
 		"api/networking/v1.IngressClass": func(class object) {
 			if parameters := nested.Map(class, "spec", "parameters"); parameters != nil {
-				setIfAbsent(parameters, "scope", "Cluster")
+				setIfNil(parameters, "scope", "Cluster")
 			}
 		},
 		"api/discovery/v1.EndpointPort": func(port object) {
 			setIfAbsent(port, "name", "")
-			setIfAbsent(port, "protocol", "TCP")
+			setIfNil(port, "protocol", "TCP")
 		},
-		"api/scheduling/v1.PriorityClass": func(class object) { setIfAbsent(class, "preemptionPolicy", "PreemptLowerPriority") },
+		"api/scheduling/v1.PriorityClass": func(class object) { setIfNil(class, "preemptionPolicy", "PreemptLowerPriority") },
 		"api/storage/v1.StorageClass": func(class object) {
-			setIfAbsent(class, "reclaimPolicy", "Delete")
-			setIfAbsent(class, "volumeBindingMode", "Immediate")
+			setIfNil(class, "reclaimPolicy", "Delete")
+			setIfNil(class, "volumeBindingMode", "Immediate")
 		},
 		"api/storage/v1.CSIDriver":                   defaultCSIDriver,
 		"api/autoscaling/v2.HorizontalPodAutoscaler": defaultAutoscaler,
@@ -98,7 +98,7 @@ func admissionDefaults() map[string]func(object) {
 		setIfAbsent(webhook, "timeoutSeconds", int64(10))
 	}
 	policy := func(spec object) { setIfAbsent(spec, "failurePolicy", "Fail") }
-	scope := func(rule object) { setIfAbsent(rule, "scope", "*") }
+	scope := func(rule object) { setIfNil(rule, "scope", "*") }
 	const v1 = "api/admissionregistration/v1."
 	return map[string]func(object){
 		v1 + "ValidatingWebhook": webhook,

@@ -194,7 +194,7 @@ func admitPod(pod object) {
 		}
 	}
 	setIfAbsent(spec, "priority", int64(0))
-	setIfAbsent(spec, "preemptionPolicy", "PreemptLowerPriority")
+	setIfNil(spec, "preemptionPolicy", "PreemptLowerPriority")
 }
 
 // tolerates reports whether a pod has a NoExecute toleration for the taint.

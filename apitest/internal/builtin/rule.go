@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"net/netip"
 	"path"
 	"regexp"
 	"slices"
@@ -17,7 +18,7 @@ import (
 )
 
 // apply adds the errors of a field's rules. An empty value of an optional field that is not a pointer counts as absent.
-func (w *walk) apply(rules *fieldRules, at *field.Path, value, old any, isPointer bool) {
+func (w *walk) apply(rules *fieldRules, at *field.Path, parent object, value, old any, isPointer bool) {
 	c := &checker{}
 	defer func() { w.errs = append(w.errs, c.errs...) }()
 	isEmpty := isZero(value)
@@ -28,9 +29,31 @@ func (w *walk) apply(rules *fieldRules, at *field.Path, value, old any, isPointe
 				c.add(field.Required(at, ""))
 				return
 			}
+		case "requiredIf":
+			if isEmpty && parent[r.args[0]] == r.args[1] {
+				c.add(field.Required(at, ""))
+			}
+		case "present":
+			if value == nil {
+				c.add(field.Required(at, ""))
+			}
+		case "notEmpty":
+			if isEmpty {
+				c.invalid(at, value, "must not be empty")
+			}
 		case "immutable":
 			if w.isUpdate && isChanged(value, old) {
 				c.invalid(at, value, "field is immutable")
+			}
+		case "grows":
+			if before, _ := old.(int64); before > 0 && nested.Int64(object{"": value}, "") < before {
+				c.invalid(at, value, "cannot be decremented")
+			}
+		case "atMost":
+			for _, sibling := range r.args {
+				if nested.Int64(object{"": value}, "") > nested.Int64(parent, sibling) {
+					c.invalid(at, value, "cannot be greater than "+sibling)
+				}
 			}
 		case "forbidden":
 			if !isEmpty {
@@ -50,7 +73,9 @@ func isNumber(value any) bool {
 }
 
 // isUnset reports whether a value is that of an unset field that Go encodes nevertheless.
-func isUnset(value any) bool { return isZero(value) || value == false || value == "0" }
+func isUnset(typ string, value any) bool {
+	return isZero(value) || value == false || value == "0" && typ == "api/resource.Quantity"
+}
 
 // isZero reports whether a value is absent, empty or 0.
 func isZero(value any) bool {
@@ -73,8 +98,24 @@ func isZero(value any) bool {
 func (c *checker) rule(r rule, at *field.Path, value any) {
 	switch value := value.(type) {
 	case []any:
-		if r.name == "key" || r.name == "set" {
+		switch r.name {
+		case "key", "set":
 			c.unique(r, at, value)
+			return
+		case "maxItems":
+			if limit, _ := strconv.Atoi(r.args[0]); len(value) > limit {
+				c.invalid(at, value, "too many items")
+			}
+			return
+		case "conditionTypes":
+			for i, condition := range nested.Maps(object{"": value}, "") {
+				c.invalid(at.Index(i).Child("Type"), condition["type"], validation.IsQualifiedName(nested.String(condition, "type"))...)
+			}
+			return
+		case "headerNames":
+			for _, header := range nested.Maps(object{"": value}, "") {
+				c.invalid(at, header["name"], validation.IsHTTPHeaderName(nested.String(header, "name"))...)
+			}
 			return
 		}
 		for i, item := range value {
@@ -143,6 +184,8 @@ var textRules = map[string]func(string) []string{
 	"pathSegment":  content.IsPathSegmentName,
 	"percent":      validation.IsValidPercent,
 	"percent100":   percentUpTo100,
+	"ipOrNone":     ipOrNone,
+	"withGroup":    withGroup,
 	"noBacksteps":  withoutBacksteps,
 	"relativePath": relativePath,
 	"absolutePath": absolutePath,
@@ -150,12 +193,16 @@ var textRules = map[string]func(string) []string{
 
 func (c *checker) stringRule(r rule, at *field.Path, value string) {
 	switch {
-	case r.name == "enum":
+	case r.name == "enum" || r.name == "optionalEnum" && value != "":
 		if !slices.Contains(r.args, value) {
 			c.add(field.NotSupported(at, value, r.args))
 		}
 	case r.name == "fieldPath":
 		if !fieldPath().MatchString(value) {
+			c.invalid(at, value, "not a field of a pod")
+		}
+	case r.name == "resourceField":
+		if !resourceField().MatchString(value) {
 			c.add(field.NotSupported(at, value, []string{}))
 		}
 	case textRules[r.name] != nil:
@@ -171,6 +218,25 @@ func (c *checker) stringRule(r rule, at *field.Path, value string) {
 var fieldPath = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(metadata\.(name|namespace|uid|(labels|annotations)\['[^']+'\])|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?))$`)
 })
+
+// resourceField matches the resources that an environment variable may have.
+var resourceField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$`)
+})
+
+func ipOrNone(value string) []string {
+	if _, err := netip.ParseAddr(value); err != nil && value != "None" {
+		return []string{"must be a valid IP address"}
+	}
+	return nil
+}
+
+func withGroup(value string) []string {
+	if group, version, found := strings.Cut(value, "/"); !found || group == "" || version == "" || strings.Contains(version, "/") {
+		return []string{"apiVersion must specify API group"}
+	}
+	return nil
+}
 
 func percentUpTo100(value string) []string {
 	if n, _ := strconv.Atoi(strings.TrimSuffix(value, "%")); len(validation.IsValidPercent(value)) == 0 && n > 100 {

@@ -24,6 +24,10 @@ const (
 func AllocateService(service, old map[string]any, services iter.Seq[map[string]any]) field.ErrorList {
 	spec := nested.EnsureMap(service, "spec")
 	inUse := newServiceUse(service, services)
+	normalizeClusterIPs(spec, nested.Map(old, "spec"))
+	if errs := addressErrors(spec, nested.Map(old, "spec")); len(errs) > 0 {
+		return errs
+	}
 	if nested.String(spec, "type") == "ExternalName" {
 		for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
 			delete(spec, name)
@@ -35,13 +39,61 @@ func AllocateService(service, old map[string]any, services iter.Seq[map[string]a
 	return append(errs, allocateNodePorts(spec, nested.Map(old, "spec"), inUse)...)
 }
 
+// normalizeClusterIPs sets clusterIPs to a new clusterIP.
+func normalizeClusterIPs(spec, old object) {
+	ip := nested.String(spec, "clusterIP")
+	ips := nested.Slice(spec, "clusterIPs")
+	switch {
+	case ip != "" && len(ips) == 0, ip != "" && old != nil && old["clusterIP"] != ip && equality.Semantic.DeepEqual(ips, old["clusterIPs"]):
+		spec["clusterIPs"] = []any{ip}
+	case ip == "" && old != nil && equality.Semantic.DeepEqual(ips, old["clusterIPs"]):
+		delete(spec, "clusterIPs")
+	}
+}
+
+// addressErrors returns the errors of addresses that are not valid before the allocation.
+func addressErrors(spec, old object) (errs field.ErrorList) {
+	at := field.NewPath("spec")
+	if nested.String(spec, "type") == "ExternalName" {
+		for _, name := range []string{"clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
+			if spec[name] != nil && (old == nil || !equality.Semantic.DeepEqual(spec[name], old[name])) {
+				errs = append(errs, field.Forbidden(at.Child(name), "may not be set for ExternalName services"))
+			}
+		}
+		return errs
+	}
+	families := nested.Slice(spec, "ipFamilies")
+	if kept := nested.Slice(old, "ipFamilies"); len(families) > 0 && len(families) < len(kept) && spec["ipFamilyPolicy"] != "SingleStack" {
+		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), spec["ipFamilyPolicy"], "must be 'SingleStack' to release the secondary IP family"))
+	}
+	ips := nested.Slice(spec, "clusterIPs")
+	for i, family := range families {
+		if isSelectorless := spec["clusterIP"] == "None" && len(nested.Map(spec, "selector")) == 0; family == "IPv6" && !isSelectorless && !slices.Contains(nested.Slice(old, "ipFamilies"), family) {
+			errs = append(errs, field.Invalid(at.Child("ipFamilies").Index(i), family, "not configured on this cluster"))
+		}
+	}
+	if spec["ipFamilyPolicy"] == "RequireDualStack" && len(nested.Map(spec, "selector")) > 0 {
+		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), spec["ipFamilyPolicy"], "this cluster is not configured for dual-stack services"))
+	}
+	if len(ips) > 0 && ips[0] != spec["clusterIP"] {
+		errs = append(errs, field.Invalid(at.Child("clusterIPs"), ips, "first value must match `clusterIP`"))
+	}
+	for i, ip := range ips {
+		text, _ := ip.(string)
+		for _, message := range ipOrNone(text) {
+			errs = append(errs, field.Invalid(at.Child("clusterIPs").Index(i), ip, message))
+		}
+	}
+	return errs
+}
+
 // keepClusterIP copies cluster IP fields that an update left out.
 func keepClusterIP(spec, old object) {
 	if old == nil || nested.String(old, "type") == "ExternalName" {
 		return
 	}
 	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
-		if value := spec[name]; (value == nil || value == "") && old[name] != nil {
+		if value := spec[name]; (value == nil || value == "" && name != "ipFamilyPolicy") && old[name] != nil {
 			spec[name] = deepCopy(old[name])
 		}
 	}
@@ -53,15 +105,15 @@ func allocateClusterIP(spec object, inUse *serviceUse) field.ErrorList {
 		ip, _ = ips[0].(string)
 	}
 	if ip != "None" {
-		setIfAbsent(spec, "ipFamilyPolicy", "SingleStack")
+		setIfNil(spec, "ipFamilyPolicy", "SingleStack")
 		if addr, err := netip.ParseAddr(ip); err == nil && addr.Is6() {
 			setIfAbsent(spec, "ipFamilies", []any{"IPv6"})
 		}
 	} else if spec["selector"] == nil {
-		setIfAbsent(spec, "ipFamilyPolicy", "RequireDualStack")
+		setIfNil(spec, "ipFamilyPolicy", "RequireDualStack")
 		setIfAbsent(spec, "ipFamilies", []any{"IPv4", "IPv6"})
 	}
-	setIfAbsent(spec, "ipFamilyPolicy", "SingleStack")
+	setIfNil(spec, "ipFamilyPolicy", "SingleStack")
 	setIfAbsent(spec, "ipFamilies", []any{"IPv4"})
 	at := field.NewPath("spec", "clusterIPs").Index(0)
 	switch addr, err := netip.ParseAddr(ip); {
@@ -87,7 +139,7 @@ func allocateNodePorts(spec, old object, inUse *serviceUse) field.ErrorList {
 	typ := nested.String(spec, "type")
 	if typ != "NodePort" && (typ != "LoadBalancer" || spec["allocateLoadBalancerNodePorts"] == false) {
 		for _, port := range nested.Maps(spec, "ports") {
-			if old != nil && typ == "ClusterIP" {
+			if old != nil && typ == "ClusterIP" && keptNodePort(port, old) == nested.Int64(port, "nodePort") {
 				delete(port, "nodePort")
 			}
 		}

@@ -107,3 +107,21 @@ func Known(kind schema.GroupVersionKind) bool {
 	_, ok := goTypes().kinds[kind]
 	return ok
 }
+
+// elementOf returns the type inside pointers, lists and maps.
+func (t *typeTable) elementOf(typ string) string {
+	for {
+		switch {
+		case strings.HasPrefix(typ, "*"):
+			typ = typ[1:]
+		case strings.HasPrefix(typ, "[]"):
+			typ = typ[2:]
+		case strings.HasPrefix(typ, "map["):
+			_, typ, _ = strings.Cut(typ[4:], "]")
+		case t.types[typ] != nil && (strings.HasPrefix(t.types[typ].underlying, "[]") || strings.HasPrefix(t.types[typ].underlying, "map[")):
+			typ = t.types[typ].underlying
+		default:
+			return typ
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -160,35 +161,59 @@ func (c *checker) volumeMounts(at *field.Path, container object, volumes map[str
 func (c *checker) resources(at *field.Path, resources object) {
 	limits := nested.Map(resources, "limits")
 	requests := nested.Map(resources, "requests")
+	hasPages := false
+	hasStandard := false
 	for _, name := range []string{"limits", "requests"} {
-		for resource, value := range nested.Map(resources, name) {
-			at := at.Child(name).Key(resource)
-			c.resourceName(at, resource)
+		for kind, value := range nested.Map(resources, name) {
+			at := at.Child(name).Key(kind)
+			c.resourceName(at, kind)
 			if q := quantity(value); q.Sign() < 0 {
 				c.invalid(at, q.String(), "must be greater than or equal to 0")
+			} else {
+				c.wholeResource(at, kind, q)
 			}
+			hasPages = hasPages || strings.HasPrefix(kind, hugePages)
+			hasStandard = hasStandard || kind == "cpu" || kind == "memory"
 		}
 	}
-	for resource, value := range requests {
+	if hasPages && !hasStandard {
+		c.add(field.Forbidden(at, "HugePages require cpu or memory"))
+	}
+	for name, value := range requests {
 		request := quantity(value)
-		limit := quantity(limits[resource])
-		overcommit := !strings.Contains(resource, "/") && !strings.HasPrefix(resource, "hugepages-")
+		limit := quantity(limits[name])
+		overcommit := !strings.Contains(name, "/") && !strings.HasPrefix(name, hugePages)
 		switch {
-		case limits[resource] == nil && !overcommit:
+		case limits[name] == nil && !overcommit:
 			c.add(field.Required(at.Child("limits"), "Limit must be set for non overcommitable resources"))
-		case limits[resource] == nil:
+		case limits[name] == nil:
 		case !overcommit && request.Cmp(limit) != 0:
-			c.invalid(at.Child("requests"), request.String(), fmt.Sprintf("must be equal to %s limit of %s", resource, limit.String()))
+			c.invalid(at.Child("requests"), request.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))
 		case request.Cmp(limit) > 0:
-			c.invalid(at.Child("requests"), request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", resource, limit.String()))
+			c.invalid(at.Child("requests"), request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String()))
 		}
+	}
+}
+
+const hugePages = "hugepages-"
+
+// wholeResource adds an error for a part of a huge page or of an extended resource.
+func (c *checker) wholeResource(at *field.Path, name string, q resource.Quantity) {
+	size, isPage := strings.CutPrefix(name, hugePages)
+	switch {
+	case isPage:
+		if page := quantity(size); page.Sign() > 0 && (q.Value()%page.Value() != 0 || q.MilliValue()%1000 != 0) {
+			c.invalid(at, q.String(), "not a multiple of the page")
+		}
+	case strings.Contains(name, "/") && q.MilliValue()%1000 != 0:
+		c.invalid(at, q.String(), "must be an integer")
 	}
 }
 
 func (c *checker) resourceName(at *field.Path, name string) {
 	c.invalid(at, name, validation.IsQualifiedName(name)...)
 	standard := []string{"cpu", "memory", "ephemeral-storage"}
-	if !strings.Contains(name, "/") && !slices.Contains(standard, name) && !strings.HasPrefix(name, "hugepages-") {
+	if !strings.Contains(name, "/") && !slices.Contains(standard, name) && !strings.HasPrefix(name, hugePages) {
 		c.invalid(at, name, "must be a standard resource for containers")
 	}
 }

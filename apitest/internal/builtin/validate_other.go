@@ -31,6 +31,20 @@ func validateNamespace(namespace, old object) field.ErrorList {
 	return c.errs
 }
 
+// validateEvent checks the namespace of the object of an event.
+func validateEvent(event, _ object) field.ErrorList {
+	c := &checker{}
+	involved := nested.Map(event, "involvedObject")
+	if involved == nil {
+		involved = nested.Map(event, "regarding")
+	}
+	namespace := nested.String(involved, "namespace")
+	if own := nested.String(event, "metadata", "namespace"); namespace != own && (namespace != "" || own != "default") {
+		c.invalid(field.NewPath("involvedObject", "namespace"), namespace, "does not match event.namespace")
+	}
+	return c.errs
+}
+
 func validateLease(lease, _ object) field.ErrorList {
 	c := &checker{}
 	at := field.NewPath("spec")
@@ -40,9 +54,6 @@ func validateLease(lease, _ object) field.ErrorList {
 	}
 	if n, ok := spec["leaseTransitions"].(int64); ok && n < 0 {
 		c.invalid(at.Child("leaseTransitions"), n, "must be greater than or equal to 0")
-	}
-	if nested.String(spec, "preferredHolder") != "" && nested.String(spec, "strategy") == "" {
-		c.add(field.Forbidden(at.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
 	}
 	return c.errs
 }
@@ -144,6 +155,9 @@ func validateClaim(claim, old object) field.ErrorList {
 	}
 	munged, _ := deepCopy(spec).(object)
 	before := nested.Map(old, "spec")
+	for _, name := range []string{"dataSource", "dataSourceRef"} { // dropped or checked by the kind of source
+		copyField(munged, before, name)
+	}
 	if nested.String(before, "volumeName") == "" {
 		copyField(munged, before, "volumeName") // set once, by binding
 	}
@@ -187,7 +201,6 @@ func validateStorageClass(class, old object) field.ErrorList {
 	if c.require(nil, class, "provisioner") {
 		c.invalid(field.NewPath("provisioner"), strings.ToLower(nested.String(class, "provisioner")), validation.IsQualifiedName(strings.ToLower(nested.String(class, "provisioner")))...)
 	}
-	c.oneOf(nil, class, "reclaimPolicy", "Delete", "Retain")
 	c.oneOf(nil, class, "volumeBindingMode", "Immediate", "WaitForFirstConsumer")
 	if old != nil {
 		if !equality.Semantic.DeepEqual(class["parameters"], old["parameters"]) {

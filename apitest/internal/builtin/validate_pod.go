@@ -20,6 +20,9 @@ func validatePod(pod, old object) field.ErrorList {
 	spec := nested.Map(pod, "spec")
 	at := field.NewPath("spec")
 	c.podSpec(at, spec)
+	if old == nil && nested.String(spec, "nodeName") != "" && len(nested.Slice(spec, "schedulingGates")) > 0 {
+		c.add(field.Forbidden(at.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
+	}
 	if old != nil {
 		c.podUpdate(at, spec, nested.Map(old, "spec"))
 	}
@@ -43,16 +46,58 @@ func (c *checker) podUpdate(at *field.Path, spec, old object) {
 	munged, _ := deepCopy(spec).(object)
 	for _, name := range []string{"containers", "initContainers"} {
 		for i, container := range nested.Maps(munged, name) {
-			container["image"] = nested.Maps(old, name)[i]["image"]
+			before := nested.Maps(old, name)[i]
+			container["image"] = before["image"]
+			if lifecycle := nested.Map(container, "lifecycle"); lifecycle != nil { // dropped without an os
+				copyField(lifecycle, nested.Map(before, "lifecycle"), "stopSignal")
+			}
 		}
 	}
-	for _, name := range []string{"activeDeadlineSeconds", "schedulingGates", "tolerations"} {
+	for _, name := range []string{"activeDeadlineSeconds", "schedulingGates", "tolerations", "schedulingGroup"} {
 		copyField(munged, old, name)
+	}
+	if len(nested.Slice(old, "schedulingGates")) > 0 {
+		copyField(munged, old, "affinity")
+		if hasEntries(nested.Map(spec, "nodeSelector"), nested.Map(old, "nodeSelector")) {
+			copyField(munged, old, "nodeSelector")
+		}
+	}
+	c.keptTolerations(at.Child("tolerations"), spec, old)
+	if before := nested.Int64(old, "activeDeadlineSeconds"); before > 0 && (spec["activeDeadlineSeconds"] == nil || nested.Int64(spec, "activeDeadlineSeconds") > before) {
+		c.invalid(at.Child("activeDeadlineSeconds"), spec["activeDeadlineSeconds"], "must not be removed or increased")
 	}
 	if !equality.Semantic.DeepEqual(munged, old) {
 		c.add(field.Forbidden(at, "pod updates may not change fields other than `spec.containers[*].image`,"+
 			"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"+
 			"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
+	}
+}
+
+// hasEntries reports whether a map has all entries of another.
+func hasEntries(all, some object) bool {
+	for name, value := range some {
+		if all[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// keptTolerations adds an error if an update removes or changes a toleration, except for its seconds.
+func (c *checker) keptTolerations(at *field.Path, spec, old object) {
+	withoutSeconds := func(toleration object) object {
+		copied := runtimeCopy(toleration)
+		delete(copied, "tolerationSeconds")
+		return copied
+	}
+	for _, before := range nested.Maps(old, "tolerations") {
+		isKept := func(after object) bool {
+			return equality.Semantic.DeepEqual(withoutSeconds(after), withoutSeconds(before))
+		}
+		if !slices.ContainsFunc(nested.Maps(spec, "tolerations"), isKept) {
+			c.add(field.Forbidden(at, "existing toleration can not be modified except its tolerationSeconds"))
+			return
+		}
 	}
 }
 
@@ -80,20 +125,12 @@ func (c *checker) podSpec(at *field.Path, spec object) {
 	c.containers(at.Child("initContainers"), nested.Maps(spec, "initContainers"), volumes, names, true)
 	c.oneOf(at, spec, "restartPolicy", "Always", "OnFailure", "Never")
 	c.oneOf(at, spec, "dnsPolicy", "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-	c.add(metavalidation.ValidateLabels(nested.StringMap(spec, "nodeSelector"), at.Child("nodeSelector"))...)
-	for i, secret := range nested.Maps(spec, "imagePullSecrets") {
-		if nested.String(secret, "name") == "" {
-			c.add(field.Required(at.Child("imagePullSecrets").Index(i).Child("name"), ""))
-		}
+	if spec["dnsPolicy"] == "None" && len(nested.Map(spec, "dnsConfig")) == 0 {
+		c.add(field.Required(at.Child("dnsConfig"), "must provide `dnsConfig` when `dnsPolicy` is None"))
 	}
 	for _, name := range []string{"serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"} {
 		if value := nested.String(spec, name); value != "" {
 			c.subdomain(at.Child(name), value)
-		}
-	}
-	for _, name := range []string{"hostname", "subdomain"} {
-		if value := nested.String(spec, name); value != "" {
-			c.label(at.Child(name), value)
 		}
 	}
 	if deadline, ok := spec["activeDeadlineSeconds"].(int64); ok && (deadline < 1 || deadline > math.MaxInt32) {
@@ -121,6 +158,8 @@ func (c *checker) tolerations(at *field.Path, tolerations []object) {
 			if messages := validation.IsValidLabelValue(value); len(messages) > 0 {
 				c.invalid(at.Child("operator"), value, strings.Join(messages, ";"))
 			}
+		default:
+			c.add(field.NotSupported(at.Child("operator"), operator, []string{"Equal", "Exists"}))
 		case "Exists":
 			if value != "" {
 				c.invalid(at.Child("operator"), toleration, "value must be empty when `operator` is 'Exists'")
@@ -159,7 +198,7 @@ func (c *checker) volumes(at *field.Path, spec object) map[string]bool {
 // volumeKeys returns the sources of volumes in the server's order of validation.
 func volumeKeys() []string {
 	return []string{"emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs", "flocker",
-		"persistentVolumeClaim", "rbd", "cinder", "cephFS", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap", "azureFile",
+		"persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap", "azureFile",
 		"vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"}
 }
 

@@ -105,9 +105,6 @@ func (c *checker) servicePorts(at *field.Path, ports []object, typ string) {
 		c.invalid(at.Child("port"), nested.Int64(port, "port"), validation.IsValidPortNum(int(nested.Int64(port, "port")))...)
 		c.oneOf(at, port, "protocol", "SCTP", "TCP", "UDP")
 		c.portOrName(at.Child("targetPort"), port["targetPort"])
-		if protocol := nested.String(port, "appProtocol"); protocol != "" {
-			c.invalid(at.Child("appProtocol"), protocol, validation.IsQualifiedName(protocol)...)
-		}
 		if node := nested.Int64(port, "nodePort"); node != 0 {
 			if typ == "ClusterIP" {
 				c.add(field.Forbidden(at.Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
@@ -170,9 +167,6 @@ func validateIngress(ingress, _ object) field.ErrorList {
 		if secret := nested.String(tls, "secretName"); secret != "" {
 			c.subdomain(at.Child("tls").Index(i).Child("secretName"), secret)
 		}
-	}
-	if class := nested.String(spec, "ingressClassName"); class != "" {
-		c.subdomain(at.Child("ingressClassName"), class)
 	}
 	return c.errs
 }
@@ -259,8 +253,8 @@ func validateNetworkPolicy(policy, _ object) field.ErrorList {
 			at := at.Child(direction).Index(i)
 			for j, port := range nested.Maps(rule, "ports") {
 				c.oneOf(at.Child("ports").Index(j), port, "protocol", "TCP", "UDP", "SCTP")
-				if port["port"] != nil {
-					c.portOrName(at.Child("ports").Index(j).Child("port"), port["port"])
+				if end, isSet := port["endPort"].(int64); isSet && end < max(1, nested.Int64(port, "port")) || isSet && nested.Int64(port, "port") == 0 {
+					c.invalid(at.Child("ports").Index(j).Child("endPort"), end, "must not be less than `port`, which must be a number")
 				}
 			}
 			for j, peer := range nested.Maps(rule, peers) {

@@ -154,6 +154,12 @@ func validateStatefulSet(set, old object) field.ErrorList {
 		for _, name := range []string{"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy"} {
 			copyField(munged, nested.Map(old, "spec"), name)
 		}
+		for i, claim := range nested.Maps(munged, "volumeClaimTemplates") {
+			if before := nested.Maps(old, "spec", "volumeClaimTemplates"); i < len(before) {
+				copyField(claim, before[i], "apiVersion")
+				copyField(claim, before[i], "kind")
+			}
+		}
 		if !equality.Semantic.DeepEqual(munged, nested.Map(old, "spec")) {
 			c.add(field.Forbidden(at, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "+
 				"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
@@ -192,20 +198,43 @@ func validateJob(job, old object) field.ErrorList {
 	spec := nested.Map(job, "spec")
 	c.jobSpec(at, spec)
 	c.jobSelector(at, spec)
-	if old != nil {
-		c.add(c.errs...) // the server checks an updated spec twice
-	}
 	c.generatedSelector(at, job, spec)
 	if old == nil {
 		return c.errs
 	}
 	before := nested.Map(old, "spec")
-	c.immutable(at, spec, before, "completions", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
-	c.selectorUpdate(at, spec, old)
-	if !equality.Semantic.DeepEqual(spec["template"], before["template"]) && !nested.Bool(before, "suspend") {
-		c.invalid(at.Child("template"), spec["template"], "field is immutable")
+	if !isElastic(spec, before) {
+		c.immutable(at, spec, before, "completions")
 	}
+	c.immutable(at, spec, before, "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+	c.selectorUpdate(at, spec, old)
+	c.jobTemplateUpdate(at.Child("template"), spec, old)
 	return c.errs
+}
+
+// isElastic reports whether an update changes the completions of an indexed job together with its parallelism.
+func isElastic(spec, old object) bool {
+	return spec["completionMode"] == "Indexed" && spec["completions"] == spec["parallelism"] && spec["parallelism"] != old["parallelism"]
+}
+
+// jobTemplateUpdate adds an error if the template changes. The labels, annotations and scheduling directives of a suspended job
+// that has not started may change.
+func (c *checker) jobTemplateUpdate(at *field.Path, spec, old object) {
+	before := nested.Map(old, "spec", "template")
+	template, _ := deepCopy(spec["template"]).(object)
+	if nested.Bool(old, "spec", "suspend") && nested.Map(old, "status")["startTime"] == nil {
+		copyField(template, before, "metadata")
+		for _, name := range []string{"nodeSelector", "affinity", "tolerations", "schedulingGates"} {
+			copyField(nested.EnsureMap(template, "spec"), nested.Map(before, "spec"), name)
+		}
+		if !equality.Semantic.DeepEqual(template, before) {
+			c.invalid(at.Child("spec"), "", "field is immutable")
+		}
+		return
+	}
+	if !equality.Semantic.DeepEqual(template, before) {
+		c.invalid(at, "", "field is immutable")
+	}
 }
 
 func (c *checker) jobSpec(at *field.Path, spec object) {

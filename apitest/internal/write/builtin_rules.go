@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -111,10 +112,15 @@ func (r *builtinRules) prepareCreate(op *operation, obj *unstructuredv1.Unstruct
 
 func (r *builtinRules) prepareUpdate(op *operation, obj, old *unstructuredv1.Unstructured) {
 	switch op.subresource {
-	case "ephemeralcontainers":
-		keepExceptEphemeral(obj, old)
-	case "resize":
-		keepExceptResources(obj, old)
+	case "ephemeralcontainers", "resize":
+		if op.subresource == "resize" || !equality.Semantic.DeepEqual(obj.Object["spec"], old.Object["spec"]) {
+			op.warnNotValidated([]string{"spec"})
+		}
+		if op.subresource == "resize" {
+			keepExceptResources(obj, old)
+		} else {
+			keepExceptEphemeral(obj, old)
+		}
 	case "approval":
 		keepExceptConditions(op, obj, old)
 		return

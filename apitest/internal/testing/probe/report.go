@@ -1,0 +1,106 @@
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// finding is a fault with outcomes that must not differ.
+type finding struct {
+	probe   *probe
+	fault   fault
+	results [2]outcome
+}
+
+func (f finding) String() string {
+	return fmt.Sprintf("%s %s: %s\n\treal server: %s\n\tapitest: %s", f.probe.verb(), f.probe.title(), f.fault, f.results[0].text(), f.results[1].text())
+}
+
+func (o outcome) text() string {
+	return fmt.Sprintf("%d %s %.300q %.200q", o.code, o.reason, strings.Join(o.causes, ", "), o.message)
+}
+
+// decodedAsAbsent are empty values that only the real server tells from absent ones.
+var decodedAsAbsent = []string{`configmaps binaryData = "map[]"`, `resourceclaimtemplates.resource.k8s.io spec.metadata.finalizers = "[]"`}
+
+// Row has the counts of a resource or subresource.
+type Row struct {
+	Cases, Rejected, Warned, Differing int
+}
+
+// Report is the result of a run.
+type Report struct {
+	Rows       map[string]*Row
+	Unnoticed  []finding // rejected by the real server, accepted by apitest without a warning for the field
+	TooStrict  []finding // rejected by apitest, accepted by the real server
+	OtherCause []finding // rejected by both for different causes
+}
+
+func (r *Report) add(p *probe, f fault, results [2]outcome) {
+	row := r.Rows[p.title()]
+	if row == nil {
+		row = &Row{}
+		r.Rows[p.title()] = row
+	}
+	row.Cases++
+	want := results[0]
+	got := results[1]
+	warned := isWarned(f, got.warnings)
+	found := finding{probe: p, fault: f, results: results}
+	if !want.accepted() {
+		row.Rejected++
+	}
+	switch {
+	case !want.accepted() && got.accepted() && warned:
+		row.Warned++
+	case !want.accepted() && got.accepted() && slices.Contains(decodedAsAbsent, p.title()+" "+f.String()):
+	case !want.accepted() && got.accepted():
+		row.Differing++
+		r.Unnoticed = append(r.Unnoticed, found)
+	case want.accepted() && !got.accepted() && !strings.HasSuffix(f.field(), "nodePort"): // a dry run allocates no ports
+		row.Differing++
+		r.TooStrict = append(r.TooStrict, found)
+	case !want.accepted() && (want.code != got.code || want.reason != got.reason || !slices.Equal(want.causes, got.causes)):
+		r.OtherCause = append(r.OtherCause, found)
+	}
+}
+
+var notValidated = regexp.MustCompile(`^apitest: (.+) was not validated$`)
+
+// isWarned reports whether a warning names the field of a fault, a field around it or a field inside.
+func isWarned(f fault, warnings []string) bool {
+	field := f.field()
+	return slices.ContainsFunc(warnings, func(text string) bool {
+		parts := notValidated.FindStringSubmatch(text)
+		return parts != nil && (isWithin(field, parts[1]) || isWithin(parts[1], field))
+	})
+}
+
+// isWithin reports whether a path is equal to outer or below it.
+func isWithin(path, outer string) bool {
+	rest, found := strings.CutPrefix(path, outer)
+	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Group returns the findings by write and field without indexes, with an example each.
+func Group(findings []finding) string {
+	examples := map[string]finding{}
+	counts := map[string]int{}
+	for _, f := range findings {
+		key := f.probe.verb() + " " + f.probe.title() + " " + indexes.ReplaceAllString(f.fault.field(), "")
+		if _, known := examples[key]; !known {
+			examples[key] = f
+		}
+		counts[key]++
+	}
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(examples)) {
+		fmt.Fprintf(&text, "%d x %s\n", counts[key], examples[key])
+	}
+	return text.String()
+}
+
+var indexes = regexp.MustCompile(`\[\d+\]`)
