@@ -37,13 +37,14 @@ else
 endif
 
 OPERATIONS ?= 100000
+PROBES ?= 800
 
 .PHONY: apitest-diff
 apitest-diff: ## play OPERATIONS (100,000), drawn from SEED (1), on apitest and on a real server, compare the responses, and write the table of docs/APITEST.md
-	ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" ANYKIND_APITEST_OPERATIONS=$(OPERATIONS) ANYKIND_APITEST_SEED=$(SEED) \
+	ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" ANYKIND_APITEST_OPERATIONS=$(OPERATIONS) ANYKIND_APITEST_PROBES=$(PROBES) ANYKIND_APITEST_SEED=$(SEED) \
 		ANYKIND_APITEST_DOCUMENT=$(CURDIR)/docs/APITEST.md \
 		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- \
-		go test -count=1 -timeout 6h -v -run ApitestAgainstSandbox ./internal/testing/difftest
+		go test -count=1 -timeout 6h -v -run 'ApitestAgainstSandbox|NoRejectionUnnoticed' ./internal/testing/difftest ./internal/testing/probe
 
 SEEDS ?= 10000
 .PHONY: simulate

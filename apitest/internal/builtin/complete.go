@@ -213,3 +213,40 @@ func IsComplete(kind schema.GroupVersionKind, resource schema.GroupResource, sub
 	}
 	return true
 }
+
+// CountFields returns the number of fields of a kind that a write to the resource or subresource may set, each type counted once,
+// and how many of them have complete rules. top is the field that a subresource takes, "" for all but the status.
+func CountFields(kind schema.GroupVersionKind, resource schema.GroupResource, subresource, top string) (all, listed int) {
+	name := resource.String()
+	if subresource != "" {
+		name += "/" + subresource
+	}
+	w := &walk{types: goTypes(), rules: complete(), resource: complete()[name]}
+	seen := map[string]bool{}
+	var count func(typ string, p place, isComplete bool)
+	count = func(typ string, p place, isComplete bool) {
+		t := w.types.types[w.types.elementOf(typ)]
+		if t == nil || seen[t.path] {
+			return
+		}
+		seen[t.path] = true
+		for _, field := range t.fields {
+			switch isRoot := p.key == ""; {
+			case isRoot && slices.Contains([]string{"apiVersion", "kind", "metadata"}, field.name):
+				continue
+			case isRoot && (top != "" && field.name != top || top == "" && field.name == "status"):
+				continue
+			}
+			below := p.child(field.name)
+			rules := w.rulesOf(t.path, below, field.name)
+			fieldComplete := isComplete && rules != nil && !rules.unchecked
+			all++
+			if fieldComplete {
+				listed++
+			}
+			count(field.typ, below, fieldComplete)
+		}
+	}
+	count(w.types.kinds[kind], place{}, true)
+	return all, listed
+}

@@ -2,14 +2,12 @@ package builtin
 
 import (
 	"net/netip"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,7 +23,7 @@ func (w *walk) apply(rules *fieldRules, at *field.Path, parent object, value, ol
 	for _, r := range rules.rules {
 		switch r.name {
 		case "required":
-			if isEmpty {
+			if _, isObject := value.(object); isEmpty || isObject && isUnset("", value) {
 				c.add(field.Required(at, ""))
 				return
 			}
@@ -55,10 +53,6 @@ func (w *walk) apply(rules *fieldRules, at *field.Path, parent object, value, ol
 					c.invalid(at, value, "cannot be greater than "+sibling)
 				}
 			}
-		case "forbidden":
-			if !isEmpty {
-				c.add(field.Forbidden(at, ""))
-			}
 		default:
 			if value != nil && (!isEmpty || isPointer || isNumber(value)) {
 				c.rule(r, at, value)
@@ -74,6 +68,14 @@ func isNumber(value any) bool {
 
 // isUnset reports whether a value is that of an unset field that Go encodes nevertheless.
 func isUnset(typ string, value any) bool {
+	if fields, ok := value.(object); ok {
+		for _, field := range fields {
+			if !isUnset("", field) {
+				return false
+			}
+		}
+		return true
+	}
 	return isZero(value) || value == false || value == "0" && typ == "api/resource.Quantity"
 }
 
@@ -99,8 +101,8 @@ func (c *checker) rule(r rule, at *field.Path, value any) {
 	switch value := value.(type) {
 	case []any:
 		switch r.name {
-		case "key", "set":
-			c.unique(r, at, value)
+		case "set":
+			c.unique(at, value)
 			return
 		case "maxItems":
 			if limit, _ := strconv.Atoi(r.args[0]); len(value) > limit {
@@ -128,28 +130,15 @@ func (c *checker) rule(r rule, at *field.Path, value any) {
 	case object:
 		if r.name == "labels" {
 			c.add(metavalidation.ValidateLabels(nested.StringMap(object{"": value}, ""), at)...)
-		} else if r.name == "selector" {
-			c.selector(at, value)
-		} else if r.name == "keys" {
-			for key := range value {
-				c.invalid(at.Key(key), key, validation.IsConfigMapKey(key)...)
-			}
 		}
 	}
 }
 
-func (c *checker) unique(r rule, at *field.Path, items []any) {
-	seen := map[any]bool{}
+func (c *checker) unique(at *field.Path, items []any) {
 	for i, item := range items {
-		at := at.Index(i)
-		if fields, ok := item.(object); ok && len(r.args) == 1 {
-			at = at.Child(r.args[0])
-			item = fields[r.args[0]]
+		if slices.Contains(items[:i], item) {
+			c.add(field.Duplicate(at.Index(i), item))
 		}
-		if item != nil && seen[item] {
-			c.add(field.Duplicate(at, item))
-		}
-		seen[item] = true
 	}
 }
 
@@ -157,10 +146,6 @@ func (c *checker) numberRule(r rule, at *field.Path, n int64) {
 	switch r.name {
 	case "port", "portOrName":
 		c.invalid(at, n, validation.IsValidPortNum(int(n))...)
-	case "percent":
-		if n < 0 {
-			c.invalid(at, n, "must be non-negative")
-		}
 	case "min", "max":
 		bound, _ := strconv.ParseInt(r.args[0], 10, 64)
 		if r.name == "min" && n < bound || r.name == "max" && n > bound {
@@ -171,24 +156,15 @@ func (c *checker) numberRule(r rule, at *field.Path, n int64) {
 
 // textRules are the rules of strings that return messages.
 var textRules = map[string]func(string) []string{
-	"label":        validation.IsDNS1123Label,
-	"label1035":    validation.IsDNS1035Label,
-	"subdomain":    validation.IsDNS1123Subdomain,
-	"portName":     validation.IsValidPortName,
-	"portOrName":   validation.IsValidPortName,
-	"qualified":    validation.IsQualifiedName,
-	"configKey":    validation.IsConfigMapKey,
-	"envName":      validation.IsRelaxedEnvVarName,
-	"headerName":   validation.IsHTTPHeaderName,
-	"labelValue":   validation.IsValidLabelValue,
-	"pathSegment":  content.IsPathSegmentName,
-	"percent":      validation.IsValidPercent,
-	"percent100":   percentUpTo100,
-	"ipOrNone":     ipOrNone,
-	"withGroup":    withGroup,
-	"noBacksteps":  withoutBacksteps,
-	"relativePath": relativePath,
-	"absolutePath": absolutePath,
+	"label":      validation.IsDNS1123Label,
+	"subdomain":  validation.IsDNS1123Subdomain,
+	"portName":   validation.IsValidPortName,
+	"portOrName": validation.IsValidPortName,
+	"qualified":  validation.IsQualifiedName,
+	"configKey":  validation.IsConfigMapKey,
+	"envName":    validation.IsRelaxedEnvVarName,
+	"ipOrNone":   ipOrNone,
+	"withGroup":  withGroup,
 }
 
 func (c *checker) stringRule(r rule, at *field.Path, value string) {
@@ -207,10 +183,6 @@ func (c *checker) stringRule(r rule, at *field.Path, value string) {
 		}
 	case textRules[r.name] != nil:
 		c.invalid(at, value, textRules[r.name](value)...)
-	case r.name == "maxLength":
-		if limit, _ := strconv.Atoi(r.args[0]); len(value) > limit {
-			c.add(field.TooLong(at, "", limit))
-		}
 	}
 }
 
@@ -234,34 +206,6 @@ func ipOrNone(value string) []string {
 func withGroup(value string) []string {
 	if group, version, found := strings.Cut(value, "/"); !found || group == "" || version == "" || strings.Contains(version, "/") {
 		return []string{"apiVersion must specify API group"}
-	}
-	return nil
-}
-
-func percentUpTo100(value string) []string {
-	if n, _ := strconv.Atoi(strings.TrimSuffix(value, "%")); len(validation.IsValidPercent(value)) == 0 && n > 100 {
-		return []string{"must not be greater than 100%"}
-	}
-	return nil
-}
-
-func withoutBacksteps(value string) []string {
-	if slices.Contains(strings.Split(value, "/"), "..") {
-		return []string{"must not contain '..'"}
-	}
-	return nil
-}
-
-func relativePath(value string) []string {
-	if path.IsAbs(value) {
-		return []string{"must be a relative path"}
-	}
-	return withoutBacksteps(value)
-}
-
-func absolutePath(value string) []string {
-	if !path.IsAbs(value) {
-		return []string{"must be an absolute path"}
 	}
 	return nil
 }

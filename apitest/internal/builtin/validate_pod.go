@@ -50,6 +50,9 @@ func (c *checker) podUpdate(at *field.Path, spec, old object) {
 			container["image"] = before["image"]
 			if lifecycle := nested.Map(container, "lifecycle"); lifecycle != nil { // dropped without an os
 				copyField(lifecycle, nested.Map(before, "lifecycle"), "stopSignal")
+				if len(lifecycle) == 0 {
+					copyField(container, before, "lifecycle")
+				}
 			}
 		}
 	}
@@ -158,12 +161,12 @@ func (c *checker) tolerations(at *field.Path, tolerations []object) {
 			if messages := validation.IsValidLabelValue(value); len(messages) > 0 {
 				c.invalid(at.Child("operator"), value, strings.Join(messages, ";"))
 			}
-		default:
-			c.add(field.NotSupported(at.Child("operator"), operator, []string{"Equal", "Exists"}))
 		case "Exists":
 			if value != "" {
 				c.invalid(at.Child("operator"), toleration, "value must be empty when `operator` is 'Exists'")
 			}
+		default:
+			c.add(field.NotSupported(at.Child("operator"), operator, []string{"Equal", "Exists"}))
 		}
 		if effect := nested.String(toleration, "effect"); effect != "" {
 			c.oneOf(at, toleration, "effect", "NoSchedule", "PreferNoSchedule", "NoExecute")

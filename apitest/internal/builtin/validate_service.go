@@ -162,7 +162,7 @@ func validateIngress(ingress, _ object) field.ErrorList {
 	for i, tls := range nested.Maps(spec, "tls") {
 		for j, host := range nested.Slice(tls, "hosts") {
 			host, _ := host.(string)
-			c.ingressHost(at.Child("tls").Index(i).Child("hosts").Index(j), host)
+			c.hostName(at.Child("tls").Index(i).Child("hosts").Index(j), host)
 		}
 		if secret := nested.String(tls, "secretName"); secret != "" {
 			c.subdomain(at.Child("tls").Index(i).Child("secretName"), secret)
@@ -175,6 +175,10 @@ func (c *checker) ingressHost(at *field.Path, host string) {
 	if _, err := netip.ParseAddr(host); err == nil {
 		c.invalid(at, host, "must be a DNS name, not an IP address")
 	}
+	c.hostName(at, host)
+}
+
+func (c *checker) hostName(at *field.Path, host string) {
 	if strings.Contains(host, "*") {
 		c.invalid(at, host, validation.IsWildcardDNS1123Subdomain(host)...)
 	} else {

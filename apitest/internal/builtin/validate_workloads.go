@@ -244,8 +244,15 @@ func (c *checker) jobSpec(at *field.Path, spec object) {
 	if policy == "Always" {
 		c.add(field.Required(at.Child("template", "spec", "restartPolicy"), `valid values: "OnFailure", "Never"`))
 	}
-	if mode := nested.String(spec, "completionMode"); mode == "Indexed" && spec["completions"] == nil {
+	if nested.String(spec, "completionMode") != "Indexed" {
+		return
+	}
+	const maxParallel = 100000
+	if spec["completions"] == nil {
 		c.add(field.Required(at.Child("completions"), "when completion mode is Indexed"))
+	}
+	if n := nested.Int64(spec, "parallelism"); n > maxParallel {
+		c.invalid(at.Child("parallelism"), n, "must be less than or equal to 100000 when completion mode is Indexed")
 	}
 }
 
@@ -322,6 +329,9 @@ func validateReplicationController(controller, _ object) field.ErrorList {
 			c.invalid(at.Child("template", "metadata", "labels"), set, "`selector` does not match template `labels`")
 		}
 		c.podTemplate(at.Child("template"), template)
+		if nested.Map(template, "spec")["activeDeadlineSeconds"] != nil {
+			c.add(field.Forbidden(at.Child("template", "spec", "activeDeadlineSeconds"), "not supported"))
+		}
 	}
 	return c.errs
 }

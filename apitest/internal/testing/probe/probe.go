@@ -114,14 +114,16 @@ func (l *lab) prepare(s *seed) (probes []*probe) {
 	}
 	l.counter++
 	name := nested.String(s.object, "metadata", "name")
+	newName := name // an invalid object is rejected before the conflict
 	if name == "" {
 		name = fmt.Sprintf("probe%d-%s", l.counter, strings.ToLower(l.servers[0].Namespace[max(0, len(l.servers[0].Namespace)-6):]))
+		newName = name + "x"
 	}
 	collection := func(server Server, _ string) string { return s.collection(server.Namespace) }
 	if !s.hasVerb("update") || s.resource.Kind == "APIService" || s.resource.Kind == "CustomResourceDefinition" {
 		return []*probe{{seed: s, schema: of, method: http.MethodPost, path: collection, name: name, base: s.object}}
 	}
-	probes = append(probes, &probe{seed: s, schema: of, method: http.MethodPost, path: collection, name: name + "x", base: s.object})
+	probes = append(probes, &probe{seed: s, schema: of, method: http.MethodPost, path: collection, name: newName, base: s.object})
 	one := func(server Server, name string) string { return s.collection(server.Namespace) + "/" + name }
 	var live [2]map[string]any
 	for i, server := range l.servers {
@@ -148,6 +150,13 @@ var prefixes = map[string]string{
 	"status": "status", "scale": "spec", "finalize": "spec", "approval": "status", "ephemeralcontainers": "spec.ephemeralContainers", "resize": "spec.containers",
 }
 
+// ownKinds are the kinds of the subresources that are created.
+var ownKinds = map[string]schema.GroupVersionKind{
+	"eviction": {Group: "policy", Version: "v1", Kind: "Eviction"},
+	"binding":  {Version: "v1", Kind: "Binding"},
+	"token":    {Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"},
+}
+
 func (l *lab) subresource(s *seed, of *openapi, sub, name string, live [2]map[string]any) []*probe {
 	path := func(server Server, name string) string {
 		return s.collection(server.Namespace) + "/" + name + "/" + sub
@@ -155,11 +164,11 @@ func (l *lab) subresource(s *seed, of *openapi, sub, name string, live [2]map[st
 	p := &probe{seed: s, subresource: sub, update: true, schema: of, method: http.MethodPut, path: path, name: name, prefix: prefixes[sub], live: live}
 	switch sub {
 	case "eviction", "binding", "token":
-		kind := map[string][3]string{"eviction": {"policy", "v1", "Eviction"}, "binding": {"", "v1", "Binding"}, "token": {"authentication.k8s.io", "v1", "TokenRequest"}}[sub]
-		p.schema = l.schemas.ofKind(kind[0], kind[1], kind[2])
+		kind := ownKinds[sub]
+		p.schema = l.schemas.ofKind(kind.Group, kind.Version, kind.Kind)
 		p.method = http.MethodPost
 		p.update = false
-		p.base = map[string]any{"apiVersion": strings.TrimPrefix(kind[0]+"/"+kind[1], "/"), "kind": kind[2]}
+		p.base = map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind}
 		if sub == "binding" {
 			p.base["target"] = map[string]any{"kind": "Node", "name": "n"}
 		}
@@ -248,6 +257,23 @@ func (p *probe) mayChange(f fault) bool {
 	return top != "status" || p.seed.resource.Kind == "Node"
 }
 
+// kind returns the kind of the objects that the rules are about.
+func (p *probe) kind() schema.GroupVersionKind {
+	if kind, isOwn := ownKinds[p.subresource]; isOwn {
+		return kind
+	}
+	return schema.GroupVersionKind{Group: p.seed.group, Version: p.seed.version, Kind: p.seed.resource.Kind}
+}
+
+func (p *probe) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: p.seed.group, Resource: p.seed.resource.Plural}
+}
+
+func (p *probe) countFields() (all, complete int) {
+	top, _, _ := strings.Cut(p.prefix, ".")
+	return builtin.CountFields(p.kind(), p.groupResource(), p.subresource, top)
+}
+
 func (p *probe) isComplete(f fault) bool {
 	var names []string
 	for _, part := range f.path {
@@ -255,8 +281,7 @@ func (p *probe) isComplete(f fault) bool {
 			names = append(names, name)
 		}
 	}
-	kind := schema.GroupVersionKind{Group: p.seed.group, Version: p.seed.version, Kind: p.seed.resource.Kind}
-	return builtin.IsComplete(kind, schema.GroupResource{Group: p.seed.group, Resource: p.seed.resource.Plural}, p.subresource, names...)
+	return builtin.IsComplete(p.kind(), p.groupResource(), p.subresource, names...)
 }
 
 // sample is a random choice of size faults.

@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ var decodedAsAbsent = []string{`configmaps binaryData = "map[]"`, `resourceclaim
 
 // Row has the counts of a resource or subresource.
 type Row struct {
+	Fields, Complete                   int
 	Cases, Rejected, Warned, Differing int
 }
 
@@ -43,6 +45,7 @@ func (r *Report) add(p *probe, f fault, results [2]outcome) {
 	row := r.Rows[p.title()]
 	if row == nil {
 		row = &Row{}
+		row.Fields, row.Complete = p.countFields()
 		r.Rows[p.title()] = row
 	}
 	row.Cases++
@@ -54,6 +57,7 @@ func (r *Report) add(p *probe, f fault, results [2]outcome) {
 		row.Rejected++
 	}
 	switch {
+	case want.code == http.StatusConflict: // with another writer of the server
 	case !want.accepted() && got.accepted() && warned:
 		row.Warned++
 	case !want.accepted() && got.accepted() && slices.Contains(decodedAsAbsent, p.title()+" "+f.String()):
@@ -104,3 +108,17 @@ func Group(findings []finding) string {
 }
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
+
+// Table returns the rows as a table in Markdown.
+func (r *Report) Table() string {
+	var text strings.Builder
+	text.WriteString("| resource | fields | complete | cases | rejected by the real server | of these accepted with a warning | differing |\n|---|---|---|---|---|---|---|\n")
+	sum := Row{}
+	for _, name := range slices.Sorted(maps.Keys(r.Rows)) {
+		row := r.Rows[name]
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %d |\n", name, row.Fields, row.Complete, row.Cases, row.Rejected, row.Warned, row.Differing)
+		sum = Row{sum.Fields + row.Fields, sum.Complete + row.Complete, sum.Cases + row.Cases, sum.Rejected + row.Rejected, sum.Warned + row.Warned, sum.Differing + row.Differing}
+	}
+	fmt.Fprintf(&text, "| all | %d | %d | %d | %d | %d | %d |\n", sum.Fields, sum.Complete, sum.Cases, sum.Rejected, sum.Warned, sum.Differing)
+	return text.String()
+}
