@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// finding is a fault with outcomes that must not differ.
-type finding struct {
+// difference is a fault with outcomes that must not differ.
+type difference struct {
 	probe   *probe
 	fault   fault
 	results [2]outcome
 }
 
-func (f finding) String() string {
+func (f difference) String() string {
 	return fmt.Sprintf("%s %s: %s\n\treal server: %s\n\tapitest: %s", f.probe.verb(), f.probe.title(), f.fault, f.results[0].text(), f.results[1].text())
 }
 
@@ -36,9 +36,9 @@ type Row struct {
 // Report is the result of a run.
 type Report struct {
 	Rows       map[string]*Row
-	Unnoticed  []finding // rejected by the real server, accepted by apitest without a warning for the field
-	TooStrict  []finding // rejected by apitest, accepted by the real server
-	OtherCause []finding // rejected by both for different causes
+	Unnoticed  []difference // rejected by the real server, accepted by apitest without a warning for the field
+	TooStrict  []difference // rejected by apitest, accepted by the real server
+	OtherCause []difference // rejected by both for different causes
 }
 
 func (r *Report) add(p *probe, f fault, results [2]outcome) {
@@ -52,7 +52,7 @@ func (r *Report) add(p *probe, f fault, results [2]outcome) {
 	want := results[0]
 	got := results[1]
 	warned := isWarned(f, got.warnings)
-	found := finding{probe: p, fault: f, results: results}
+	found := difference{probe: p, fault: f, results: results}
 	if !want.accepted() {
 		row.Rejected++
 	}
@@ -89,11 +89,11 @@ func isWithin(path, outer string) bool {
 	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Group returns the findings by write and field without indexes, with an example each.
-func Group(findings []finding) string {
-	examples := map[string]finding{}
+// Group returns the differences by write and field without indexes, with an example each.
+func Group(differences []difference) string {
+	examples := map[string]difference{}
 	counts := map[string]int{}
-	for _, f := range findings {
+	for _, f := range differences {
 		key := f.probe.verb() + " " + f.probe.title() + " " + indexes.ReplaceAllString(f.fault.field(), "")
 		if _, known := examples[key]; !known {
 			examples[key] = f
