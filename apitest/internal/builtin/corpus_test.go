@@ -1,6 +1,8 @@
 package builtin_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +14,20 @@ import (
 	"github.com/anykind/anykind/apitest/internal/testing/realserver"
 	"github.com/anykind/anykind/internal/testing/corpus"
 )
+
+// withoutTexts returns the types and fields of causes.
+func withoutTexts(causes []string) []string {
+	if causes == nil {
+		return nil
+	}
+	short := []string{} // not nil, which means another error
+	for _, cause := range causes {
+		before, _, _ := strings.Cut(cause, ": ")
+		short = append(short, before)
+	}
+	slices.Sort(short)
+	return slices.Compact(short)
+}
 
 func TestCreate_CorpusAsRealServer(t *testing.T) {
 	server := newRealServer(t)
@@ -36,8 +52,10 @@ func TestCreate_CorpusAsRealServer(t *testing.T) {
 		kinds[gvk.Kind]++
 		want := normalize(server.create(t, r, obj))
 		got := normalize(create(t, r, gvk, server.namespace, obj))
-		isListed := r.Resource == "configmaps" || builtin.IsComplete(gvk, r.GroupResource(), "", "spec")
-		if len(want.Causes) > 0 && (len(got.Warnings) > 0 || !isListed && len(got.Causes) > 0) {
+		want.Causes = withoutTexts(want.Causes)
+		got.Causes = withoutTexts(got.Causes)
+		lacksSpec := slices.Contains(got.Causes, "FieldValueRequired spec") // the real server names the fields inside
+		if len(want.Causes) > 0 && (len(got.Warnings) > 0 || lacksSpec) {
 			notValidated++ // the client is warned
 			continue
 		}

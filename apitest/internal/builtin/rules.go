@@ -87,6 +87,10 @@ func (w *walk) apply(rules *fieldRules, at *field.Path, parent object, value, ol
 	isEmpty := isZero(value)
 	for _, r := range rules.rules {
 		switch r.name {
+		case "created": // the rules after it are those of creations
+			if w.isUpdate {
+				return
+			}
 		case "required":
 			if _, isObject := value.(object); isEmpty || isObject && isUnset("", value) {
 				c.add(field.Required(at, ""))
