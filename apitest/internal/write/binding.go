@@ -62,7 +62,7 @@ func (op *operation) bind(binding *unstructuredv1.Unstructured) (Result, error) 
 		return Result{}, err
 	}
 	_, notValidated := builtin.Validate(op.groupResource(), op.subresource, binding.Object, nil)
-	op.warnNotValidated(notValidated)
+	op.warnFields(notValidated)
 	for {
 		err := op.assign(binding)
 		if errors.Is(err, store.ErrConflict) {

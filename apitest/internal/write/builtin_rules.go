@@ -114,7 +114,7 @@ func (r *builtinRules) prepareUpdate(op *operation, obj, old *unstructuredv1.Uns
 	switch op.subresource {
 	case "ephemeralcontainers", "resize":
 		if op.subresource == "resize" || !equality.Semantic.DeepEqual(obj.Object["spec"], old.Object["spec"]) {
-			op.warnNotValidated([]string{"spec"})
+			op.warnFields([]string{"spec"})
 		}
 		if op.subresource == "resize" {
 			keepExceptResources(obj, old)
@@ -149,7 +149,7 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstruct
 	}
 	failed, notValidated := builtin.Validate(r.resource.GroupResource(), op.subresource, obj.Object, before)
 	errs = append(errs, failed...)
-	op.warnNotValidated(notValidated)
+	op.warnFields(notValidated)
 	if op.subresource == "" {
 		if r.resource.Group == "" && r.resource.Plural == "services" && len(errs) == 0 {
 			for _, text := range builtin.ServiceWarnings(obj.Object) {
@@ -166,7 +166,7 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstruct
 	return errs
 }
 
-func (op *operation) warnNotValidated(paths []string) {
+func (op *operation) warnFields(paths []string) {
 	for _, path := range paths {
 		op.warn("apitest: " + path + " was not validated")
 	}

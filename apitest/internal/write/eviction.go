@@ -57,7 +57,7 @@ func (op *operation) evict(eviction *unstructuredv1.Unstructured) (Result, error
 		return Result{}, err
 	}
 	_, notValidated := builtin.Validate(op.groupResource(), op.subresource, eviction.Object, nil)
-	op.warnNotValidated(notValidated)
+	op.warnFields(notValidated)
 	stored, exists := op.store.Get(op.key(op.req.Name))
 	if !exists {
 		return Result{}, apierrors.NewNotFound(op.groupResource(), op.req.Name)
