@@ -30,7 +30,7 @@ func (r *recordingT) Logf(format string, args ...any) {
 const claimsPath = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 
 func claim(name string) string {
-	return fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":%q},"spec":{"unknown":1,"devices":{}}}`, name)
+	return fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"name":%q},"spec":{"unknown":1,"devices":{"requests":[{"name":"a"}]}}}`, name)
 }
 
 func TestNewServer_LogsWarningsOnce(t *testing.T) {
