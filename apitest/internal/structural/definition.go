@@ -155,8 +155,9 @@ func validateParts(versions []any, at *field.Path) field.ErrorList {
 	return errs
 }
 
+// isCommon reports whether all versions have the same part. There may be no version.
 func isCommon(versions []any, part string) bool {
-	for _, version := range versions[1:] {
+	for _, version := range versions[min(1, len(versions)):] {
 		first, _ := versions[0].(map[string]any)
 		if version, _ := version.(map[string]any); !reflect.DeepEqual(version[part], first[part]) {
 			return false

@@ -71,3 +71,9 @@ func TestSchema_PruneStored(t *testing.T) {
 		assert.Equal(t, decoded(t, want), obj, given)
 	}
 }
+
+func TestValidateDefinition_WithoutSpec(t *testing.T) {
+	definition := map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "a.b.c"}}
+	errs := structural.ValidateDefinition(definition, nil)
+	assert.Contains(t, errs.ToAggregate().Error(), "spec.group: Required value")
+}
