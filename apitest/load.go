@@ -124,7 +124,8 @@ func (s *Server) Create(ctx context.Context, objects ...*unstructured.Object) er
 
 // Load stores objects as they are, like objects copied from a cluster: they are defaulted, but neither admitted nor validated.
 // UID, timestamps, managedFields and status are kept; resourceVersion is assigned. Missing namespaces are created.
-// CustomResourceDefinitions are created as by [Server.Create]. An existing object is an error.
+// An existing object is replaced, such as the namespace default of a new server. CustomResourceDefinitions are created as by
+// [Server.Create].
 func (s *Server) Load(ctx context.Context, objects ...*unstructured.Object) error {
 	for _, obj := range inLoadOrder(objects) {
 		if obj.GetKind() == "CustomResourceDefinition" {

@@ -43,8 +43,6 @@ func TestServer_LoadKeepsMetadataAndStatus(t *testing.T) {
 
 func TestServer_LoadErrors(t *testing.T) {
 	server := apitest.NewServer(t, nil)
-	require.NoError(t, server.Load(t.Context(), storedPod()))
-	require.True(t, apierrors.IsAlreadyExists(server.Load(t.Context(), storedPod())))
 	wrongType := storedPod()
 	wrongType.SetName("other")
 	wrongType.Object["spec"] = "text"
@@ -52,6 +50,19 @@ func TestServer_LoadErrors(t *testing.T) {
 	unknown := storedPod()
 	unknown.SetKind("Widget")
 	require.ErrorContains(t, server.Load(t.Context(), unknown), `load Widget "web": the server has no kind /v1, Kind=Widget`)
+}
+
+func TestServer_LoadReplacesObjects(t *testing.T) {
+	server := apitest.NewServer(t, nil)
+	namespace := &unstructured.Object{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "default", "labels": map[string]any{"team": "a"}},
+	}}
+	require.NoError(t, server.Load(t.Context(), namespace))
+	namespaces, err := server.Client().Resource(t.Context(), "namespaces")
+	require.NoError(t, err)
+	loaded, err := namespaces.Get(t.Context(), "default", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "a", loaded.GetLabels()["team"])
 }
 
 func TestServer_LoadWithoutUID(t *testing.T) {

@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("suites", flag.ContinueOnError)
-	docs := flags.String("docs", "", "write COMPATIBILITY.md to `folder`")
+	docs := flags.String("docs", "", "write COMPATIBILITY.md to `folder`, and the table of unit tests on fakes to its APITEST.md")
 	part := flags.String("part", "", "ci runs the suites that run with this module's tests; empty runs all")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	exclusions, err := parseExclusions(exclusionList)
+	exclusions, err := parseExclusions()
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,35 @@ func run(ctx context.Context, args []string) error {
 	}
 	printTable(os.Stdout, rows)
 	if wrong == nil && *docs != "" {
-		wrong = os.WriteFile(filepath.Join(*docs, page), []byte(document(rows)), 0o600)
+		wrong = writeDocuments(*docs, rows)
 	}
 	return wrong
+}
+
+// writeDocuments writes the results of all suites.
+func writeDocuments(folder string, rows []row) error {
+	onFakes := func(r row) bool { return r.report.suite.fakes }
+	compatibility := slices.DeleteFunc(slices.Clone(rows), onFakes)
+	if err := os.WriteFile(filepath.Join(folder, page), []byte(document(compatibility)), 0o600); err != nil {
+		return err
+	}
+	rest := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !onFakes(r) })
+	return replaceTable(filepath.Join(folder, "APITEST.md"), fakeTable(rest))
+}
+
+// replaceTable replaces the text between the marks of the table.
+func replaceTable(path, table string) error {
+	const begin, end = "<!-- unit tests on fakes: begin -->\n", "<!-- unit tests on fakes: end -->"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		return fmt.Errorf("%s has no marks of the table", path)
+	}
+	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o600)
 }
 
 // choose returns the suites with the given names or below them (NAME/…); without names, all suites.

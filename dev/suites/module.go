@@ -28,6 +28,7 @@ var overlays embed.FS
 // upstream is a module with test suites to run against anykind.
 type upstream struct {
 	name    string // of its folder in overlay and in the cache
+	files   string // its folder in overlay if several modules share it
 	module  string // its path; versions.txt has its version and checksum
 	patches []patch
 	// tests are the folders of copied tests, for a module with tests of exported identifiers only. The generated module then
@@ -141,7 +142,7 @@ func (u *upstream) key(pinned version, root string) (string, error) {
 
 // overlay calls visit with the additional files of the module.
 func (u *upstream) overlay(visit func(name string, content []byte) error) error {
-	base := "overlay/" + u.name
+	base := "overlay/" + cmp.Or(u.files, u.name)
 	return fs.WalkDir(overlays, base, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

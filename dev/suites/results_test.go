@@ -75,15 +75,15 @@ func TestJudge_Exclusions(t *testing.T) {
 		},
 		"listed test that passes": {
 			results: append(many, result{name: "a", outcome: passed}), excluded: []exclusion{{"one", "a", "reason"}},
-			passed: 100, failures: []string{"a: listed in exclusions.txt, but passes"},
+			passed: 100, failures: []string{"a: listed, but passes"},
 		},
 		"listed test that is skipped": {
 			results: append(many, result{name: "a", outcome: skipped}), excluded: []exclusion{{"one", "a", "reason"}},
-			passed: 99, failures: []string{"a: listed in exclusions.txt, but skipped upstream"},
+			passed: 99, failures: []string{"a: listed, but skipped upstream"},
 		},
 		"listed test that does not exist": {
 			results: many, excluded: []exclusion{{"one", "a", "reason"}},
-			passed: 99, failures: []string{"a: listed in exclusions.txt, but there is no such test"},
+			passed: 99, failures: []string{"a: listed, but there is no such test"},
 		},
 		"one of several specs of a name": {
 			results:  append(many, result{name: "a", outcome: failed}, result{name: "a", outcome: passed}),
@@ -103,7 +103,7 @@ func TestJudge_Exclusions(t *testing.T) {
 }
 
 func TestParseExclusions_RejectsLines(t *testing.T) {
-	all, err := parseExclusions("# comment\n\none\tClient Delete waits\tbecause\n")
+	all, err := parseList("list.txt", "# comment\n\none\tClient Delete waits\tbecause\n", checkVerb)
 	require.NoError(t, err)
 	assert.Equal(t, []exclusion{{"one", "Client Delete waits", "because"}}, all)
 	for _, line := range []string{
@@ -111,9 +111,23 @@ func TestParseExclusions_RejectsLines(t *testing.T) {
 		"one\tClient Get returns\tbecause", "one\tTestList/empty\tbecause", "one\tshould be watching\tbecause",
 		"one\tTestCreate\tbecause", "one\tupdates it\tbecause",
 	} {
-		_, err := parseExclusions(line)
+		_, err := parseList("list.txt", line, checkVerb)
 		assert.Error(t, err, line)
 	}
+	_, err = parseList(fakesFile, "one\ttest\tbecause\n", checkClass)
+	assert.ErrorContains(t, err, "begins with none of")
+}
+
+func TestSummarize_TestsOnFakes(t *testing.T) {
+	r := &report{suite: &suite{name: "fakes/one", fakes: true}, results: []result{
+		{name: "TestA/one", outcome: failed}, {name: "TestA/two", outcome: passed}, {name: "TestB", outcome: passed},
+	}}
+	v := summarize(r, []exclusion{{"fakes/one", "TestA", "test: reason"}})
+	assert.Empty(t, v.failures)
+	assert.Equal(t, []exclusion{{"fakes/one", "TestA/one", "test: reason"}}, v.excluded)
+	assert.Equal(t, 2, v.passed)
+	v = summarize(r, []exclusion{{"fakes/one", "TestA", "test: reason"}, {"fakes/one", "TestB", "test: reason"}})
+	assert.Equal(t, []string{"TestB: listed, but does not fail"}, v.failures)
 }
 
 func TestParseVersions_RejectsLines(t *testing.T) {

@@ -23,6 +23,7 @@ type suite struct {
 	ci       bool     // included in this module's tests
 	timeout  time.Duration
 	with     string // the tested part of anykind, for the table
+	fakes    bool   // unit tests on fakes: any share of them may fail
 }
 
 // report has the results of a suite.

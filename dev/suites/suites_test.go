@@ -13,7 +13,7 @@ func TestSuites_PassInCI(t *testing.T) {
 	if os.Getenv("ANYKIND_REQUIRE_SANDBOX") != "1" {
 		t.Skip("compiles client-go and controller-runtime: run make test MODULES=dev/suites, or make compat")
 	}
-	exclusions, err := parseExclusions(exclusionList)
+	exclusions, err := parseExclusions()
 	require.NoError(t, err)
 	r, err := newRunner(t.Context(), t.Logf)
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestSuites_PassInCI(t *testing.T) {
 func TestSuites_NamesAreUnique(t *testing.T) {
 	versions, err := parseVersions(versionList)
 	require.NoError(t, err)
-	exclusions, err := parseExclusions(exclusionList)
+	exclusions, err := parseExclusions()
 	require.NoError(t, err)
 	names := map[string]bool{}
 	for _, s := range suites() {

@@ -1,10 +1,15 @@
 package write
 
-import "context"
+import (
+	"context"
+	"errors"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
 
 // Load stores an object as it is, like an object copied from another server's storage: it is decoded and defaulted, but neither
 // admitted nor validated. Metadata and status are kept. A missing UID and creationTimestamp are set, and the store assigns the
-// resourceVersion.
+// resourceVersion. An existing object is replaced.
 func (w *Writer) Load(ctx context.Context, req *Request, body Body) error {
 	op := w.begin(ctx, req)
 	obj, err := op.decode(body)
@@ -24,14 +29,13 @@ func (w *Writer) Load(ctx context.Context, req *Request, body Body) error {
 	if !created.IsZero() {
 		obj.SetCreationTimestamp(created)
 	}
-	key := op.key(obj.GetName())
-	if existing, exists := op.store.Get(key); exists {
-		return op.alreadyExists(obj, existing)
-	}
 	next, err := op.toStorage(obj)
 	if err != nil {
 		return err
 	}
-	_, err = op.store.Create(key, next)
+	key := op.key(obj.GetName())
+	if _, err = op.store.Create(key, next); errors.Is(err, store.ErrExists) {
+		_, err = op.store.Update(key, "", next)
+	}
 	return err
 }
