@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/unstructured"
@@ -67,4 +68,17 @@ func TestOptions_OnNotValidated(t *testing.T) {
 		assert.NotContains(t, text, "apitest: ")
 	}
 	assert.Len(t, server.Requests()[0].Warnings, 2)
+}
+
+func TestServer_WarnsOfDeprecatedKinds(t *testing.T) {
+	var warnings []string
+	server := apitest.NewServer(t, &apitest.Options{OnNotValidated: func(apitest.Request, string) {}})
+	endpoints, err := server.Client().Resource(t.Context(), "endpoints")
+	require.NoError(t, err)
+	_, err = endpoints.Namespace("default").ListPage(t.Context(), nil)
+	require.NoError(t, err)
+	for _, request := range server.Requests(apitest.OfResource("endpoints", "list")) {
+		warnings = append(warnings, request.Warnings...)
+	}
+	assert.Equal(t, []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}, warnings)
 }

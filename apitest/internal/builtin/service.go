@@ -232,15 +232,6 @@ func (u *serviceUse) nextPort(port object) int64 {
 	return 0
 }
 
-// IngressWarning returns the API server's warning for a new ingress, or "".
-func IngressWarning(ingress map[string]any) string {
-	const annotation = "kubernetes.io/ingress.class"
-	if _, annotated := nested.Map(ingress, "metadata", "annotations")[annotation]; !annotated || nested.Map(ingress, "spec")["ingressClassName"] != nil {
-		return ""
-	}
-	return fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", annotation)
-}
-
 // updateService removes server-set fields of the old service type from an update to a new type, unless the update changes them.
 func updateService(service, old object) {
 	spec := nested.EnsureMap(service, "spec")
@@ -283,8 +274,8 @@ func addsNodePorts(spec, old object) bool {
 	return slices.ContainsFunc(nested.Maps(spec, "ports"), func(port object) bool { return !slices.Contains(known, port["nodePort"]) })
 }
 
-// ServiceWarnings returns warnings for deprecated fields of a service, and for fields ignored for its type.
-func ServiceWarnings(service map[string]any) []string {
+// serviceWarnings returns warnings for deprecated fields of a service, and for fields ignored for its type.
+func serviceWarnings(service map[string]any) []string {
 	spec := nested.Map(service, "spec")
 	isExternal := nested.String(spec, "type") == "ExternalName"
 	hasIPs := len(nested.Slice(spec, "externalIPs")) > 0

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/podstream"
 	"github.com/anykind/anykind/apitest/internal/store"
@@ -182,6 +183,8 @@ func (c *call) scopeMatches() bool {
 func (c *call) serveResource() error {
 	if c.resource.Definition != nil {
 		c.warnOfDeprecation()
+	} else if text := builtin.DeprecationWarning(c.resource.GroupResource()); text != "" && c.info.Subresource == "" {
+		c.warn(text)
 	}
 	if c.info.Subresource != "" {
 		return c.serveSubresource()

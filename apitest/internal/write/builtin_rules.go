@@ -150,18 +150,16 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstruct
 	failed, notValidated := builtin.Validate(r.resource.GroupResource(), op.subresource, obj.Object, before)
 	errs = append(errs, failed...)
 	op.warnFields(notValidated)
-	if op.subresource == "" {
-		if r.resource.Group == "" && r.resource.Plural == "services" && len(errs) == 0 {
-			for _, text := range builtin.ServiceWarnings(obj.Object) {
-				op.warn(text)
-			}
+	if op.subresource != "" || len(errs) > 0 {
+		return errs
+	}
+	if r.resource.Plural == "customresourcedefinitions" {
+		if errs = op.validateRules(obj.Object, before); len(errs) > 0 {
+			return errs
 		}
-		if r.resource.Plural == "ingresses" && len(errs) == 0 && old == nil {
-			op.warn(builtin.IngressWarning(obj.Object))
-		}
-		if r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
-			errs = op.validateRules(obj.Object, before)
-		}
+	}
+	for _, text := range builtin.Warnings(r.resource.GroupResource(), obj.Object, before) {
+		op.warn(text)
 	}
 	return errs
 }
