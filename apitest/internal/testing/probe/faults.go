@@ -45,8 +45,8 @@ type drawer struct {
 	add     func(fault)
 }
 
-// object adds faults for the fields of a schema. value is what the object has there, nil if nothing. around are the names of the
-// definitions around, which are not repeated.
+// object adds faults for the fields of a schema. value is the object's value, or nil. around has the names of the
+// enclosing definitions. They are not repeated.
 func (d *drawer) object(of *openapi, path []any, value map[string]any, around []string, below int) {
 	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
 		d.field(of.Properties[name], append(slices.Clone(path), name), value[name], around, below)

@@ -145,12 +145,12 @@ func (l *lab) prepare(s *seed) (probes []*probe) {
 	return probes
 }
 
-// prefixes are the fields that an update of a subresource may change.
+// prefixes maps a subresource to the field changed by its updates.
 var prefixes = map[string]string{
 	"status": "status", "scale": "spec", "finalize": "spec", "approval": "status", "ephemeralcontainers": "spec.ephemeralContainers", "resize": "spec.containers",
 }
 
-// ownKinds are the kinds of the subresources that are created.
+// ownKinds maps a created subresource to its kind.
 var ownKinds = map[string]schema.GroupVersionKind{
 	"eviction": {Group: "policy", Version: "v1", Kind: "Eviction"},
 	"binding":  {Version: "v1", Kind: "Binding"},
@@ -221,8 +221,8 @@ func (l *lab) objectFor(object map[string]any, server Server, name string) map[s
 	return copied
 }
 
-// faults draws faults of a probe: each field of the seed is missing once; of the others there are up to count for fields with
-// complete rules, and a tenth for the other fields.
+// faults draws faults of a probe. Each field of the seed is missing once. Further faults: up to count for fields with complete rules,
+// and count/10 for fields without.
 func (l *lab) faults(r *rand.Rand, p *probe, count int) []fault {
 	base := p.base
 	if p.update {
@@ -257,7 +257,7 @@ func (p *probe) mayChange(f fault) bool {
 	return top != "status" || p.seed.resource.Kind == "Node"
 }
 
-// kind returns the kind of the objects that the rules are about.
+// kind returns the kind of the validated objects.
 func (p *probe) kind() schema.GroupVersionKind {
 	if kind, isOwn := ownKinds[p.subresource]; isOwn {
 		return kind

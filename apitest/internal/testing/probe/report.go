@@ -24,7 +24,7 @@ func (o outcome) text() string {
 	return fmt.Sprintf("%d %s %.300q %.200q", o.code, o.reason, strings.Join(o.causes, ", "), o.message)
 }
 
-// decodedAsAbsent are empty values that only the real server tells from absent ones.
+// decodedAsAbsent are empty values. The real server distinguishes them from absent values.
 var decodedAsAbsent = []string{`configmaps binaryData = "map[]"`, `resourceclaimtemplates.resource.k8s.io spec.metadata.finalizers = "[]"`}
 
 // Row has the counts of a resource or subresource.
