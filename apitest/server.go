@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -124,6 +126,18 @@ func admin() access.User {
 // adminToken is no secret: every server of the process accepts it, on loopback.
 const adminToken = "apitest-admin"
 
+// panicWriter writes the server's panics, which are defects of this package. Errors of TLS and of connections are dropped: a client
+// may close a connection at any time.
+type panicWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w panicWriter) Write(text []byte) (int, error) {
+	if !bytes.Contains(text, []byte(": panic serving ")) {
+		return len(text), nil
+	}
+	return w.Writer.Write(text)
+}
+
 // listen begins to accept connections at address, or at a free port if it is "".
 func (s *Server) listen(address string) error {
 	s.mu.Lock()
@@ -132,7 +146,7 @@ func (s *Server) listen(address string) error {
 		return errors.New("the server is closed")
 	}
 	s.http = &http.Server{
-		Handler: s.handler, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute,
+		Handler: s.handler, ErrorLog: log.New(panicWriter{os.Stderr}, "", 0), ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return s.ctx },
 	}
 	if s.options.InMemory {
