@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // casesOfWrite is the number of faults drawn for each write of a kind in CI.
-const casesOfWrite = 25
+const casesOfWrite = 10
 
 func number(t testing.TB, name string, otherwise int) int {
 	t.Helper()
