@@ -141,7 +141,8 @@ func run(
 	for _, c := range commands(home) {
 		recorded.requests = nil
 		result, err := c.run(ctx, getter)
-		one := trace{Result: fmt.Sprint(result), Requests: recorded.requests}
+		// Pages count once: a list ends with an empty page if further objects follow the selected ones, such as those of a new namespace.
+		one := trace{Result: fmt.Sprint(result), Requests: slices.Compact(recorded.requests)}
 		if err != nil {
 			one.Err = err.Error()
 			one.Reason = apierrors.ReasonForError(err)
