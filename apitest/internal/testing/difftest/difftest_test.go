@@ -3,13 +3,13 @@ package difftest_test
 import (
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/apitest/internal/testing/difftest"
 )
 
@@ -19,29 +19,18 @@ const (
 	partialRun = 3_000
 )
 
-func number(t testing.TB, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	value, err := strconv.Atoi(text)
-	require.NoError(t, err, name)
-	return value
-}
-
 // TestDifferential_ApitestAgainstSandbox is the differential test. What may differ for good is in permitted.txt.
 func TestDifferential_ApitestAgainstSandbox(t *testing.T) {
 	sandbox := difftest.Sandbox(t)
 	double := difftest.Double(t, nil)
 	c := difftest.Config{
-		Seed: number(t, "ANYKIND_APITEST_SEED", 1), Operations: number(t, "ANYKIND_APITEST_OPERATIONS", partialRun), Permitted: "permitted.txt",
+		Seed: compare.Number(t, "ANYKIND_APITEST_SEED", 1), Operations: compare.Number(t, "ANYKIND_APITEST_OPERATIONS", partialRun), Permitted: "permitted.txt",
 	}
 	result := difftest.Run(t, sandbox, double, c)
 	t.Log(result.Summary())
 	if len(result.Unexplained) > 0 {
-		t.Log(result.Describe(number(t, "ANYKIND_APITEST_SHOW", 30)))
-		t.Error(result.Shrink(t, sandbox, double, c, number(t, "ANYKIND_APITEST_REPLAYS", 100)))
+		t.Log(result.Describe(compare.Number(t, "ANYKIND_APITEST_SHOW", 30)))
+		t.Error(result.Shrink(t, sandbox, double, c, compare.Number(t, "ANYKIND_APITEST_REPLAYS", 100)))
 	}
 	custom, differentCustom := result.Of("custom")
 	builtin, differentBuiltin := result.Of("builtin")
@@ -54,7 +43,7 @@ func TestDifferential_ApitestAgainstSandbox(t *testing.T) {
 		assert.Empty(t, result.Unused(), "permitted.txt has lines that match no difference any more")
 	}
 	if path := os.Getenv("ANYKIND_APITEST_DOCUMENT"); path != "" && !t.Failed() {
-		writeTable(t, path, result.Table())
+		compare.WriteTable(t, path, tableInDocument, result.Table())
 	}
 }
 
@@ -77,13 +66,3 @@ func TestPermitted_InDocument(t *testing.T) {
 }
 
 var tableInDocument = regexp.MustCompile(`(?s)(<!-- table of the differential test: begin -->\n).*(<!-- table of the differential test: end -->)`)
-
-// writeTable replaces the fidelity table of a document.
-func writeTable(t testing.TB, path, table string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Regexp(t, tableInDocument, string(text))
-	changed := tableInDocument.ReplaceAllString(string(text), "${1}"+regexp.MustCompile(`\$`).ReplaceAllString(table, "$$$$")+"$2")
-	require.NoError(t, os.WriteFile(path, []byte(changed), 0o644)) //nolint:gosec // A document that all may read.
-}
