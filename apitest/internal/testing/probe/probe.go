@@ -18,6 +18,7 @@ import (
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/nested"
@@ -214,8 +215,7 @@ func (l *lab) objectFor(object map[string]any, server Server, name string) map[s
 	text, err := json.Marshal(object)
 	require.NoError(l.t, err)
 	var copied map[string]any
-	require.NoError(l.t, json.Unmarshal([]byte(strings.ReplaceAll(string(text), "NAMESPACE", server.Namespace)), &copied))
-	copied, _ = withIntegers(copied).(map[string]any)
+	require.NoError(l.t, utiljson.Unmarshal([]byte(strings.ReplaceAll(string(text), "NAMESPACE", server.Namespace)), &copied))
 	u := unstructuredv1.Unstructured{Object: copied}
 	u.SetName(name)
 	return copied

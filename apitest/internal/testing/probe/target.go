@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
@@ -60,8 +61,9 @@ func readSeeds(t testing.TB) (seeds []*seed) {
 	byKind := map[string][]map[string]any{}
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		var object map[string]any
-		require.NoError(t, yaml.Unmarshal([]byte(document), &object))
-		object, _ = withIntegers(object).(map[string]any)
+		content, err := yaml.YAMLToJSON([]byte(document))
+		require.NoError(t, err)
+		require.NoError(t, utiljson.Unmarshal(content, &object))
 		key := nested.String(object, "apiVersion") + "/" + nested.String(object, "kind")
 		byKind[key] = append(byKind[key], object)
 	}
@@ -86,22 +88,6 @@ func readSeeds(t testing.TB) (seeds []*seed) {
 // isWithoutSeed reports whether a kind has no faults to draw: it has no fields or is probed as a subresource.
 func isWithoutSeed(kind string) bool {
 	return kind == "ComponentStatus" || kind == "Binding" || kind == "SelfSubjectReview"
-}
-
-func withIntegers(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, field := range value {
-			value[name] = withIntegers(field)
-		}
-	case []any:
-		for i, item := range value {
-			value[i] = withIntegers(item)
-		}
-	case float64:
-		return int64(value)
-	}
-	return value
 }
 
 // newRequest returns a certificate request in base64.
