@@ -180,6 +180,10 @@ corpus: ## collect CustomResourceDefinitions and objects of public projects, and
 apitest-record: ## record the built-in kinds that apitest serves, from the sandbox's API server
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- go run ./internal/recorded/record
 
+.PHONY: protobuf-record
+protobuf-record: ## write the table of internal/protobuf from the Go types of the Kubernetes version that dev/parity requires
+	cd dev/parity && go run ./protobuf/record
+
 .PHONY: lint
 lint: $(LINT) ## check the style and the usual mistakes of every module
 	@set -e; for module in $(MODULES); do \

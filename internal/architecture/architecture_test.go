@@ -47,6 +47,7 @@ var allowedImports = map[string][]string{
 	"internal/limits":           {},
 	"internal/objectkey":        {},
 	"internal/pathsegment":      {},
+	"internal/protobuf":         {},
 	"internal/reflector":        {"transport"},
 	"internal/resourcepath":     {},
 	"internal/resourceversion":  {},
@@ -59,10 +60,11 @@ var allowedImports = map[string][]string{
 // allowedImporters lists the internal machinery that several packages share, and the packages that may import it. What
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
-	"internal/jsonread":        {"discovery", "unstructured", "dynamic", "internal/typememory"},
-	"internal/limits":          {"discovery", "stream", "unstructured", "internal/jsonread"},
+	"internal/jsonread":        {"discovery", "unstructured", "dynamic", "internal/protobuf", "internal/typememory"},
+	"internal/limits":          {"discovery", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
 	"internal/objectkey":       {"dynamic", "cache", "controller"},
 	"internal/pathsegment":     {"transport", "dynamic"},
+	"internal/protobuf":        {"dynamic", "unstructured"},
 	"internal/reflector":       {"discovery", "dynamic", "stream"},
 	"internal/resourcepath":    {"dynamic", "stream", "transport"},
 	"internal/resourceversion": {"cache", "controller"},

@@ -9,11 +9,11 @@ import (
 // These constants are upper bounds of the memory allocated for values, in bytes. A Reader and a scanner charge the same for the
 // same JSON. The worst case is {"":{"":…, 432 bytes for 5 bytes of JSON.
 const (
-	valueCost       = 64  // each value: list element and stack slot, with a boxed number or string header
-	memberCost      = 32  // each map member, in addition to valueCost and the name's length
-	objectCost      = 48  // each map
-	firstMemberCost = 288 // a map's first 8 slots
-	listCost        = 24  // each list
+	ValueCost       = 64  // each value: list element and stack slot, with a boxed number or string header
+	MemberCost      = 32  // each map member, in addition to ValueCost and the name's length
+	ObjectCost      = 48  // each map
+	FirstMemberCost = 288 // a map's first 8 slots
+	ListCost        = 24  // each list
 )
 
 // Limit bounds the memory of decoded values, in bytes. It also bounds the JSON held at a time to limits.JSON(memory). A read

@@ -50,8 +50,8 @@ type Reader struct {
 	part  part  // between BeginPart and EndPart
 	left  int64 // memory left within the limit
 
-	names  *stringTable // field names
-	values *stringTable // string values
+	names  *StringTable // field names
+	values *StringTable // string values
 
 	// members and elements are the stacks of the objects and lists being read, innermost last.
 	members  []member
@@ -80,8 +80,8 @@ const maxPooled = 4096
 func NewReader(src io.Reader, size int) *Reader {
 	r := &Reader{
 		buffer: buffer{src: src, buf: make([]byte, size)},
-		names:  newStringTable(tableSlots, true),
-		values: newStringTable(tableSlots, false),
+		names:  NewStringTable(TableSlots, true),
+		values: NewStringTable(TableSlots, false),
 	}
 	r.unlimit()
 	if interned, ok := src.(*internedSource); ok {
@@ -97,7 +97,7 @@ var pool sync.Pool
 func Borrow(data []byte) *Reader {
 	r, _ := pool.Get().(*Reader)
 	if r == nil {
-		r = &Reader{names: newStringTable(tableSlots, true), values: newStringTable(pooledTableSlots, true)}
+		r = &Reader{names: NewStringTable(TableSlots, true), values: NewStringTable(PooledTableSlots, true)}
 	}
 	r.buffer = buffer{buf: data, end: len(data)}
 	r.depth = 0
@@ -112,7 +112,7 @@ func (r *Reader) Release() {
 	r.elements = emptied(r.elements)
 	r.scratch = emptied(r.scratch)
 	clear(r.scratch[:cap(r.scratch)])
-	r.values.forget()
+	r.values.Forget()
 	pool.Put(r)
 }
 
@@ -141,7 +141,7 @@ func (r *Reader) StringBytes() ([]byte, error) {
 	if err := r.Expect('"', "where a string should begin"); err != nil {
 		return nil, err
 	}
-	b, err := r.stringBytes(valueCost)
+	b, err := r.stringBytes(ValueCost)
 	if err == nil {
 		err = r.checkLeft()
 	}

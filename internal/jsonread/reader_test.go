@@ -61,7 +61,7 @@ func TestReader_LongTokens(t *testing.T) {
 func TestPlainPrefix_EndsAtFirstSpecialByte(t *testing.T) {
 	for length := range 20 {
 		plain := []byte(strings.Repeat("a", length))
-		assert.Equal(t, length, plainPrefix(plain))
+		assert.Equal(t, length, PlainPrefix(plain))
 		for i := range length {
 			for b := range 256 {
 				text := bytes.Clone(plain)
@@ -70,7 +70,7 @@ func TestPlainPrefix_EndsAtFirstSpecialByte(t *testing.T) {
 				if b < ' ' || b == '"' || b == '\\' || b >= 0x80 {
 					want = i
 				}
-				require.Equal(t, want, plainPrefix(text), "%q", text)
+				require.Equal(t, want, PlainPrefix(text), "%q", text)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func (s *scanner) scan(b []byte) scanResult {
 		switch s.state {
 		case expectFirstName, expectName:
 			if c == '}' && s.state == expectFirstName {
-				s.cost -= firstMemberCost
+				s.cost -= FirstMemberCost
 				i = s.leave(i)
 				break
 			}
@@ -110,7 +110,7 @@ func (s *scanner) name(b []byte, i int, c byte) (int, scanResult) {
 	if result != scanned {
 		return i, result
 	}
-	s.cost += memberCost + int64(end-i-len(`""`))
+	s.cost += MemberCost + int64(end-i-len(`""`))
 	if s.depth == 1 || s.inMetadata && s.depth == 2 {
 		s.expectField(b[i+1 : end-1])
 	}
@@ -149,7 +149,7 @@ func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
 	if result == scanned {
 		s.next = NoField
 		s.state = expectComma
-		s.cost += valueCost
+		s.cost += ValueCost
 	}
 	return i, result
 }
@@ -162,11 +162,11 @@ func (s *scanner) enter(i int, c byte) (int, scanResult) {
 	if c == '[' {
 		s.lists[s.depth/64] |= bit
 		s.state = expectFirstElement
-		s.cost += valueCost + listCost
+		s.cost += ValueCost + ListCost
 	} else {
 		s.lists[s.depth/64] &^= bit
 		s.state = expectFirstName
-		s.cost += valueCost + objectCost + firstMemberCost // taken back for an empty object
+		s.cost += ValueCost + ObjectCost + FirstMemberCost // taken back for an empty object
 	}
 	s.depth++
 	if s.depth == 2 {
@@ -262,7 +262,7 @@ func (r *Reader) Skip() (length, values int64, err error) {
 		return 0, 0, err
 	}
 	r.pos += r.scanner.pos
-	return int64(r.scanner.pos), r.scanner.cost / valueCost, nil
+	return int64(r.scanner.pos), r.scanner.cost / ValueCost, nil
 }
 
 // scanAhead returns the JSON of the next object or list, valid until the next read. It returns nil for long or invalid JSON.

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// stringTable is a table of recent short strings: at most len(slots) strings of at most maxInterned bytes each. A string has
+// StringTable is a table of recent short strings: at most len(slots) strings of at most maxInterned bytes each. A string has
 // tableWays possible slots. If all are taken, a new string replaces the first.
-type stringTable struct {
+type StringTable struct {
 	slots []string
 	boxed []any // the same strings as interface values, for use in objects; nil before the first value
 	// packed allocates consecutive strings in shared chunks. A chunk lives as long as any of its strings. Chunks suit the values
@@ -17,24 +17,27 @@ type stringTable struct {
 }
 
 const (
-	tableSlots       = 512
-	pooledTableSlots = 64 // for the values of one object
+	TableSlots       = 512
+	PooledTableSlots = 64 // for the values of one object
 	tableWays        = 4  // adjacent slots for a string
 	maxInterned      = 48
 	chunkSize        = 512
 )
 
-func newStringTable(slots int, packed bool) *stringTable {
-	return &stringTable{slots: make([]string, slots), packed: packed}
+// NewStringTable returns an empty table.
+func NewStringTable(slots int, packed bool) *StringTable {
+	return &StringTable{slots: make([]string, slots), packed: packed}
 }
 
-func (t *stringTable) forget() {
+// Forget drops all strings.
+func (t *StringTable) Forget() {
 	clear(t.slots)
 	clear(t.boxed)
 	t.chunk = strings.Builder{}
 }
 
-func (t *stringTable) name(b []byte) string {
+// Name returns b as a string.
+func (t *StringTable) Name(b []byte) string {
 	if len(b) > maxInterned {
 		return string(b)
 	}
@@ -42,7 +45,8 @@ func (t *stringTable) name(b []byte) string {
 	return t.slots[at]
 }
 
-func (t *stringTable) value(b []byte) any {
+// Value returns b as a string in an interface value.
+func (t *StringTable) Value(b []byte) any {
 	if len(b) > maxInterned {
 		return string(b)
 	}
@@ -57,7 +61,7 @@ func (t *stringTable) value(b []byte) any {
 }
 
 // find returns the slot of b. If b has no slot, find stores it.
-func (t *stringTable) find(b []byte) (at int, found bool) {
+func (t *StringTable) find(b []byte) (at int, found bool) {
 	at = int(stringHash(b) >> 32 * uint64(len(t.slots)-tableWays+1) >> 32) //nolint:gosec // less than there are slots
 	for i, s := range t.slots[at:][:tableWays] {
 		if s == string(b) && s != "" {
@@ -72,7 +76,7 @@ func (t *stringTable) find(b []byte) (at int, found bool) {
 	return at, false
 }
 
-func (t *stringTable) newString(b []byte) string {
+func (t *StringTable) newString(b []byte) string {
 	if !t.packed {
 		return string(b)
 	}

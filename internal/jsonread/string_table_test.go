@@ -10,44 +10,44 @@ import (
 )
 
 func TestStringTable_ReusesStrings(t *testing.T) {
-	table := newStringTable(tableSlots, false)
-	first := table.name([]byte("metadata"))
-	again := table.name([]byte("metadata"))
+	table := NewStringTable(TableSlots, false)
+	first := table.Name([]byte("metadata"))
+	again := table.Name([]byte("metadata"))
 	assert.Equal(t, "metadata", again)
 	assert.Same(t, unsafe.StringData(first), unsafe.StringData(again))
 }
 
 func TestStringTable_SharedSlots(t *testing.T) {
-	table := newStringTable(tableSlots, false)
+	table := NewStringTable(TableSlots, false)
 	for range 3 {
-		for i := range 10 * tableSlots {
+		for i := range 10 * TableSlots {
 			want := fmt.Sprint("name-", i)
-			assert.Equal(t, want, table.name([]byte(want)))
+			assert.Equal(t, want, table.Name([]byte(want)))
 		}
 	}
-	assert.Len(t, table.slots, tableSlots)
+	assert.Len(t, table.slots, TableSlots)
 }
 
 func TestStringTable_LeavesOutLongStrings(t *testing.T) {
-	table := newStringTable(tableSlots, false)
+	table := NewStringTable(TableSlots, false)
 	long := strings.Repeat("x", maxInterned+1)
-	assert.Equal(t, long, table.name([]byte(long)))
+	assert.Equal(t, long, table.Name([]byte(long)))
 	for _, slot := range table.slots {
 		assert.Empty(t, slot)
 	}
-	assert.Empty(t, table.name(nil))
+	assert.Empty(t, table.Name(nil))
 }
 
 func TestStringTable_PackedStringsStay(t *testing.T) {
-	table := newStringTable(pooledTableSlots, true)
+	table := NewStringTable(PooledTableSlots, true)
 	var want, got []any
 	for i := range 1000 {
 		text := strings.Repeat(fmt.Sprint(i), i%9)
 		want = append(want, text)
-		got = append(got, table.value([]byte(text)))
+		got = append(got, table.Value([]byte(text)))
 	}
 	assert.Equal(t, want, got)
-	table.forget()
+	table.Forget()
 	assert.Equal(t, want, got)
 	assert.Zero(t, table.chunk.Cap())
 }

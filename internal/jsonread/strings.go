@@ -14,7 +14,7 @@ import (
 // plus the length.
 func (r *Reader) stringBytes(cost int64) ([]byte, error) {
 	start := r.pos + 1
-	i := start + plainPrefix(r.buf[start:r.end])
+	i := start + PlainPrefix(r.buf[start:r.end])
 	if i < r.end && r.buf[i] == '"' {
 		r.pos = i + 1
 		r.left -= cost + int64(i-start)
@@ -66,7 +66,7 @@ var unescaped = [256]byte{
 // be valid.
 func appendUnquoted(dst, raw []byte) []byte {
 	for len(raw) > 0 {
-		switch n := plainPrefix(raw); {
+		switch n := PlainPrefix(raw); {
 		case n > 0:
 			dst = append(dst, raw[:n]...)
 			raw = raw[n:]
@@ -115,10 +115,10 @@ func isStringByte(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
 // ones and highs have the lowest and the highest bit of each byte set.
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// plainPrefix counts the leading plain bytes of b: ASCII without control characters, quotes and backslashes. It checks eight
+// PlainPrefix counts the leading plain bytes of b: ASCII without control characters, quotes and backslashes. It checks eight
 // bytes at a time. For a plain byte, no subtraction borrows or sets a high bit, so the lowest high bit marks the first special
 // byte.
-func plainPrefix(b []byte) int {
+func PlainPrefix(b []byte) int {
 	n := 0
 	for ; len(b)-n >= 8; n += 8 {
 		x := binary.LittleEndian.Uint64(b[n:])
@@ -136,7 +136,7 @@ func plainPrefix(b []byte) int {
 
 // Unquote decodes the text between the quotes of a valid JSON string. It returns raw itself if all bytes are plain.
 func Unquote(raw []byte) []byte {
-	if plainPrefix(raw) == len(raw) {
+	if PlainPrefix(raw) == len(raw) {
 		return raw
 	}
 	return appendUnquoted(nil, raw)

@@ -15,16 +15,16 @@ func (r *Reader) Value() (any, error) {
 		}
 		return r.decodeNode(node{})
 	case '"':
-		b, err := r.stringBytes(valueCost)
+		b, err := r.stringBytes(ValueCost)
 		if err != nil {
 			return nil, err
 		}
 		if r.left < 0 {
 			return nil, r.exceeded
 		}
-		return r.values.value(b), nil
+		return r.values.Value(b), nil
 	}
-	if r.left -= valueCost; r.left < 0 {
+	if r.left -= ValueCost; r.left < 0 {
 		return nil, r.exceeded
 	}
 	switch {
@@ -147,7 +147,7 @@ func (r *Reader) list(n node) ([]any, error) {
 // OpenObject reads an object's opening brace and the first member's name and colon. The opening brace must be next. In an empty
 // object it reads the closing brace instead, and more is false.
 func (r *Reader) OpenObject() (name string, more bool, err error) {
-	r.left -= valueCost + objectCost
+	r.left -= ValueCost + ObjectCost
 	c, err := r.open()
 	if err != nil {
 		return "", false, err
@@ -156,7 +156,7 @@ func (r *Reader) OpenObject() (name string, more bool, err error) {
 		r.close()
 		return "", false, nil
 	}
-	r.left -= firstMemberCost
+	r.left -= FirstMemberCost
 	return r.memberName(c)
 }
 
@@ -186,11 +186,11 @@ func (r *Reader) memberName(c byte) (name string, more bool, err error) {
 	if c != '"' {
 		return "", false, r.SyntaxError(c, "where a member's name should begin")
 	}
-	b, err := r.stringBytes(memberCost)
+	b, err := r.stringBytes(MemberCost)
 	if err != nil {
 		return "", false, err
 	}
-	name = r.names.name(b)
+	name = r.names.Name(b)
 	if c, err = r.Peek(); err != nil {
 		return "", false, err
 	}
@@ -204,7 +204,7 @@ func (r *Reader) memberName(c byte) (name string, more bool, err error) {
 // OpenList reads a list's opening bracket and reports whether an element is next. The opening bracket must be next. In an empty
 // list it reads the closing bracket, too.
 func (r *Reader) OpenList() (more bool, err error) {
-	r.left -= valueCost + listCost
+	r.left -= ValueCost + ListCost
 	c, err := r.open()
 	if err == nil && c == ']' {
 		r.close()

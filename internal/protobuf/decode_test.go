@@ -1,0 +1,91 @@
+package protobuf
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/limits"
+)
+
+// sample is an object of testdata, encoded by generated code.
+type sample struct {
+	typeMeta metav1.TypeMeta
+	message  *Message
+	body     []byte
+	raw      []byte
+	json     []byte
+}
+
+func readSample(t testing.TB, name string) sample {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join("testdata", name+".pb"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	require.NoError(t, err)
+	typeMeta, raw, err := Envelope(body)
+	require.NoError(t, err)
+	message, found := Lookup(schema.FromAPIVersionAndKind(typeMeta.APIVersion, typeMeta.Kind))
+	require.True(t, found, "%s", typeMeta.Kind)
+	return sample{typeMeta, message, body, raw, text}
+}
+
+func samples(t testing.TB) map[string]sample {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.pb")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	all := map[string]sample{}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".pb")
+		all[name] = readSample(t, name)
+	}
+	return all
+}
+
+func decodeJSON(t testing.TB, text []byte) map[string]any {
+	t.Helper()
+	r := jsonread.Borrow(text)
+	defer r.Release()
+	obj, err := r.Object()
+	require.NoError(t, err)
+	return obj
+}
+
+func TestDecoder_ObjectEqualsJSON(t *testing.T) {
+	d := NewDecoder(limits.DefaultObject, errExceeded)
+	for name, sample := range samples(t) {
+		t.Run(name, func(t *testing.T) {
+			want := decodeJSON(t, sample.json)
+			require.NoError(t, d.Check(sample.message, sample.raw, sample.typeMeta))
+			checked := d.Memory()
+			got, err := d.Object(sample.message, sample.raw, sample.typeMeta)
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+			assert.Equal(t, checked, d.Memory(), "memory")
+			text, err := sample.message.AppendJSON(nil, sample.raw, sample.typeMeta)
+			require.NoError(t, err)
+			assert.True(t, json.Valid(text))
+			assert.Equal(t, want, decodeJSON(t, text))
+		})
+	}
+}
+
+func TestTable_AllMessagesParse(t *testing.T) {
+	table := loadTable()
+	assert.Greater(t, len(table.kinds), 150)
+	for i := range table.messages {
+		m := table.messages[i].parsed()
+		assert.NotEmpty(t, m.name)
+	}
+	_, found := Lookup(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
+	assert.False(t, found)
+}

@@ -1,0 +1,184 @@
+package protobuf
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // messages.txt.gz
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// compressedTable is text in lines:
+//
+//	=apps/v1 Deployment 4       a kind and the index of its message
+//	apps/v1.Deployment          a message; messages are counted from 0
+//		1 metadata dm5          a field: number, name in JSON, form
+//
+// The name "." stands for a message whose fields belong to the message around it. A form begins with a presence: of a field that
+// is absent, or has the zero value in the Go type, JSON has
+//
+//	o  nothing if absent
+//	z  nothing if absent or zero
+//	n  null if absent
+//	d  the zero value if absent
+//
+// An optional [ or { for a list or map follows, and the form of the value, item or map value:
+//
+//	s y   string, bytes           b i l f   bool, int32, int64, double
+//	m7    message 7; m7,v1,Claim  with an apiVersion and a kind
+//	T U D Q I                     metav1.Time, MicroTime, Duration, Quantity, IntOrString
+//	R     a message with JSON: RawExtension, FieldsV1, JSON
+//	*s    a message with a list: a nullable list of strings
+//	O7 A7 S7                      JSONSchemaPropsOrBool, OrArray and OrStringArray, where message 7 is JSONSchemaProps
+//
+//go:embed messages.txt.gz
+var compressedTable []byte
+
+// table is the index of the recorded table. Messages are parsed at first use.
+type table struct {
+	kinds    map[schema.GroupVersionKind]int
+	messages []Message
+}
+
+var loadTable = sync.OnceValue(readTable)
+
+// Message describes the encoded form of a kind, or of a part of one. It is safe for concurrent use.
+type Message struct {
+	name   string
+	text   string // the lines of its fields
+	once   sync.Once
+	fields []field // by number
+	// alwaysPresent has a bit for each field number with presence n or d.
+	alwaysPresent uint64
+}
+
+// maxNumber is the maximum field number of the table. Fields are bits of a uint64.
+const maxNumber = 63
+
+type field struct {
+	name     string // empty for an unused number; inlined for a field without a name in JSON
+	quoted   string // the name and colon in JSON
+	presence byte
+	shape    byte // '[', '{' or 0
+	form     byte
+	wire     uint8
+	message  *Message
+	typeMeta metav1.TypeMeta // added to the object in form m
+}
+
+const inlined = "."
+
+// wireTypes has the wire types of forms.
+var wireTypes = [128]uint8{
+	's': wireBytes, 'y': wireBytes, 'b': wireVarint, 'i': wireVarint, 'l': wireVarint, 'f': wireFixed64, 'm': wireBytes,
+	'T': wireBytes, 'U': wireBytes, 'D': wireBytes, 'Q': wireBytes, 'I': wireBytes, 'R': wireBytes, '*': wireBytes,
+	'O': wireBytes, 'A': wireBytes, 'S': wireBytes,
+}
+
+// Lookup returns the message of a kind. It returns false for kinds without a recorded message, such as custom resources.
+func Lookup(gvk schema.GroupVersionKind) (*Message, bool) {
+	t := loadTable()
+	index, found := t.kinds[gvk]
+	if !found {
+		return nil, false
+	}
+	return &t.messages[index], true
+}
+
+// readTable decompresses and indexes the table. The embedded table is valid: see TestTable_AllMessagesParse.
+func readTable() *table {
+	reader, err := gzip.NewReader(bytes.NewReader(compressedTable))
+	if err != nil {
+		panic(err)
+	}
+	var text strings.Builder
+	if _, err := io.Copy(&text, reader); err != nil { //nolint:gosec // embedded
+		panic(err)
+	}
+	t := &table{kinds: map[schema.GroupVersionKind]int{}}
+	rest := text.String()
+	for strings.HasPrefix(rest, "=") {
+		line, after, _ := strings.Cut(rest[1:], "\n")
+		words := strings.Fields(line)
+		index, err := strconv.Atoi(words[2])
+		if err != nil {
+			panic(err)
+		}
+		t.kinds[schema.FromAPIVersionAndKind(words[0], words[1])] = index
+		rest = after
+	}
+	count := strings.Count("\n"+rest, "\n") - strings.Count(rest, "\n\t") - 1
+	t.messages = make([]Message, 0, count)
+	for rest != "" {
+		name, after, _ := strings.Cut(rest, "\n")
+		end := 0
+		for strings.HasPrefix(after[end:], "\t") {
+			end += strings.IndexByte(after[end:], '\n') + 1
+		}
+		t.messages = append(t.messages, Message{name: name, text: after[:end]})
+		rest = after[end:]
+	}
+	return t
+}
+
+// parsed returns m after its first use has parsed its lines.
+func (m *Message) parsed() *Message {
+	m.once.Do(m.parse)
+	return m
+}
+
+func (m *Message) parse() {
+	for line := range strings.Lines(m.text) {
+		words := strings.Fields(line)
+		number, err := strconv.Atoi(words[0])
+		if err != nil || number > maxNumber {
+			panic(fmt.Sprintf("message %s has field %s", m.name, words[0]))
+		}
+		for len(m.fields) <= number {
+			m.fields = append(m.fields, field{})
+		}
+		m.fields[number] = parseField(words[1], words[2])
+		if presence := m.fields[number].presence; presence == 'n' || presence == 'd' {
+			m.alwaysPresent |= 1 << number
+		}
+	}
+	m.text = ""
+}
+
+func parseField(name, expression string) field {
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		panic(err)
+	}
+	f := field{name: name, quoted: string(quoted) + ":", presence: expression[0]}
+	expression = expression[1:]
+	if expression[0] == '[' || expression[0] == '{' {
+		f.shape = expression[0]
+		expression = expression[1:]
+	}
+	f.form = expression[0]
+	f.wire = wireTypes[f.form]
+	if f.shape == '{' {
+		f.wire = wireBytes
+	}
+	if f.form == '*' || len(expression) == 1 {
+		return f
+	}
+	words := strings.Split(expression[1:], ",")
+	index, err := strconv.Atoi(words[0])
+	if err != nil {
+		panic(err)
+	}
+	f.message = &loadTable().messages[index]
+	if len(words) > 1 {
+		f.typeMeta = metav1.TypeMeta{APIVersion: words[1], Kind: words[2]}
+	}
+	return f
+}

@@ -1,0 +1,69 @@
+// Package protobufform decodes objects by package internal/protobuf for tests of other modules, which compare the results with
+// those of generated code.
+package protobufform
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/protobuf"
+)
+
+// Forms are the results of decoding an encoded object.
+type Forms struct {
+	Object map[string]any
+	JSON   []byte
+}
+
+var errExceeded = errors.New("the memory limit is exceeded")
+
+// Decoder decodes objects of a kind.
+type Decoder struct {
+	message *protobuf.Message
+	decoder *protobuf.Decoder
+	t       metav1.TypeMeta
+}
+
+// New returns a decoder of objects of a kind.
+func New(gvk schema.GroupVersionKind) (*Decoder, error) {
+	message, found := protobuf.Lookup(gvk)
+	if !found {
+		return nil, fmt.Errorf("the table has no message of %s", gvk)
+	}
+	d := &Decoder{message: message, decoder: protobuf.NewDecoder(math.MaxInt64, errExceeded)}
+	d.t.APIVersion, d.t.Kind = gvk.ToAPIVersionAndKind()
+	return d, nil
+}
+
+// Decode decodes an encoded object to maps and to JSON. Check must return the same error and count the same memory as Object.
+func (d *Decoder) Decode(raw []byte) (Forms, error) {
+	checkErr := d.decoder.Check(d.message, raw, d.t)
+	checked := d.decoder.Memory()
+	obj, err := d.decoder.Object(d.message, raw, d.t)
+	switch {
+	case (err == nil) != (checkErr == nil):
+		return Forms{}, fmt.Errorf("Object returned the error %v, Check %v", err, checkErr)
+	case err != nil:
+		return Forms{}, &Error{err}
+	case checked != d.decoder.Memory():
+		return Forms{}, fmt.Errorf("Object counted %d bytes, Check %d", d.decoder.Memory(), checked)
+	}
+	text, err := d.message.AppendJSON(nil, raw, d.t)
+	return Forms{obj, text}, err
+}
+
+// Error is an error of the decoder, as opposed to an error of its use.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// IsUnknownField reports whether err is a *protobuf.UnknownFieldError.
+func IsUnknownField(err error) bool {
+	_, is := errors.AsType[*protobuf.UnknownFieldError](err)
+	return is
+}
