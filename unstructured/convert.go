@@ -72,6 +72,7 @@ func convertInto[O *Object | *Lazy](obj O, into any, limits Limits) error {
 // convert stores obj in the target of into. The target must be zero.
 func convert[O *Object | *Lazy](obj O, into reflect.Value, limits Limits) error {
 	var data []byte
+	var err error
 	switch obj := any(obj).(type) {
 	case *Object:
 		target := into.Elem()
@@ -79,12 +80,13 @@ func convert[O *Object | *Lazy](obj O, into reflect.Value, limits Limits) error 
 			return nil
 		}
 		target.SetZero() // a partial result
-		var err error
 		if data, err = Encode(obj); err != nil {
 			return err
 		}
 	case *Lazy:
-		data = obj.data
+		if data, err = obj.MarshalJSON(); err != nil {
+			return err
+		}
 	}
 	return limits.unmarshalObject(data, into.Interface())
 }

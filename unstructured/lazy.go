@@ -11,16 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/protobuf"
 )
 
 // Lazy is an object of any kind, validated but not decoded. It keeps the JSON, decodes fields when they are read, and becomes a
-// full [Object] on demand. A Lazy takes about the memory of its JSON, a fraction of an Object's. Making a Lazy takes a fraction
+// full [Object] on demand. A Lazy received as Protobuf keeps that form instead. A Lazy takes about the memory of its JSON, a fraction of an Object's. Making a Lazy takes a fraction
 // of the time. [Get] reads any field. The methods return the same results as Object's methods.
 //
 // A Lazy is immutable and may be shared between goroutines. It owns its memory. Only the results of JSON and MarshalJSON keep
 // this memory alive. [DecodeLazy], [ListDecoder.NextLazy] and [WatchDecoder.NextLazy] return a Lazy.
 type Lazy struct {
-	data    []byte
+	data    []byte // JSON, or see lazy_protobuf.go
 	offsets jsonread.FieldOffsets
 }
 
@@ -85,6 +86,9 @@ func (l *Lazy) hasType() bool {
 // Object decodes the whole object like [Decode]. Each call returns a new object. The error is always nil unless l is the zero
 // Lazy.
 func (l *Lazy) Object() (*Object, error) {
+	if l.isProtobuf() {
+		return l.protobufObject()
+	}
 	m, _, err := readJSON(l.data)
 	if err != nil {
 		return nil, err
@@ -92,12 +96,20 @@ func (l *Lazy) Object() (*Object, error) {
 	return &Object{Object: m}, nil
 }
 
-// JSON returns the object as sent by the server, with kind and apiVersion. The slice is shared: it must not be changed, and it
-// keeps the Lazy's memory alive.
-func (l *Lazy) JSON() []byte { return l.data }
+// JSON returns the object as sent by the server, with kind and apiVersion. The slice may be shared: it must not be changed, and it
+// may keep the Lazy's memory alive.
+func (l *Lazy) JSON() []byte {
+	text, _ := l.MarshalJSON()
+	return text
+}
 
 // MarshalJSON implements json.Marshaler with the result of JSON.
-func (l *Lazy) MarshalJSON() ([]byte, error) { return l.data, nil }
+func (l *Lazy) MarshalJSON() ([]byte, error) {
+	if l.isProtobuf() {
+		return l.protobufJSON()
+	}
+	return l.data, nil
+}
 
 // String returns the kind, namespace and name. It omits the contents, since they may be secret.
 func (l *Lazy) String() string {
@@ -155,13 +167,21 @@ func (l *Lazy) metadataField(field string) *Object {
 }
 
 // text returns the text of a string field, or "" for a field of a different type.
-func (l *Lazy) text(f jsonread.Field) string { return string(jsonread.Unquote(l.raw(f))) }
+func (l *Lazy) text(f jsonread.Field) string {
+	if l.isProtobuf() {
+		return string(protobuf.Text(l.data, l.offsets.Index(f)))
+	}
+	return string(jsonread.Unquote(l.raw(f)))
+}
 
 // raw returns the bytes between the quotes of a string field, or nil for a field of a different type.
 func (l *Lazy) raw(f jsonread.Field) []byte { return jsonread.RawString(l.data, l.offsets.Index(f)) }
 
 // Metadata returns an object of the given kind and apiVersion with l's metadata only. The result has its own memory.
 func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
+	if l.isProtobuf() {
+		return l.protobufMetadata(of)
+	}
 	stream := encoding.BorrowStream(nil)
 	defer encoding.ReturnStream(stream)
 	stream.WriteRaw("{")
@@ -184,8 +204,11 @@ func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
 // does not exist. As the Transform of a cache, Without drops unused fields, such as metadata.managedFields, a third of many
 // objects.
 func (l *Lazy) Without(fields ...string) *Lazy {
-	if l == nil || len(l.data) == 0 || len(fields) == 0 {
+	if isNil(l) || len(fields) == 0 {
 		return l
+	}
+	if l.isProtobuf() {
+		return l.protobufWithout(fields)
 	}
 	parent := 0
 	last := len(fields) - 1

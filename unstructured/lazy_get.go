@@ -10,6 +10,9 @@ import (
 // walk returns the same results as walk of the decoded object. It decodes only the value at the end of the path or, for an error,
 // the value before the invalid step.
 func (l *Lazy) walk(fields []string) (any, bool, error) {
+	if l.isProtobuf() {
+		return l.walkProtobuf(fields)
+	}
 	at := 0
 	for i, field := range fields {
 		switch c := l.data[at]; {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/limits"
@@ -40,5 +41,10 @@ func BenchmarkDecode(b *testing.B) {
 		defer r.Release()
 		_, err := r.Object()
 		return err
+	})
+	obj := decodeJSON(b, sample.json)
+	run("copy", 0, func() error { // the floor: the maps alone
+		runtime.DeepCopyJSON(obj)
+		return nil
 	})
 }

@@ -64,12 +64,11 @@ func Borrow(limit int64, exceeded error) *Decoder {
 	return d
 }
 
-// Release returns d to the pool. It clears all values, since they may be secret.
+// Release returns d to the pool. It clears everything but the names of map entries, since values may be secret.
 func (d *Decoder) Release() {
 	d.members = emptied(d.members)
 	d.elements = emptied(d.elements)
-	clear(d.text[:cap(d.text)])
-	d.names.Forget()
+	clear(d.text)
 	d.values.Forget()
 	pool.Put(d)
 }
@@ -182,23 +181,8 @@ func (d *Decoder) popMembers(base int) map[string]any {
 func (d *Decoder) fields(m *Message, data []byte) error {
 	var seen uint64
 	for len(data) > 0 {
-		tag, rest, err := varint(data)
-		if err != nil {
-			return err
-		}
-		f, err := m.field(tag, &seen)
-		if err != nil {
-			return err
-		}
-		switch f.shape {
-		case '[':
-			data, err = d.list(f, tag, rest)
-		case '{':
-			data, err = d.entries(m, f, tag, rest)
-		default:
-			data, err = d.single(f, rest)
-		}
-		if err != nil {
+		var err error
+		if data, err = d.next(m, data, &seen); err != nil {
 			return err
 		}
 	}
@@ -208,6 +192,26 @@ func (d *Decoder) fields(m *Message, data []byte) error {
 		}
 	}
 	return nil
+}
+
+// next decodes the first field in data, with all items of a list and all entries of a map. It returns the rest.
+func (d *Decoder) next(m *Message, data []byte, seen *uint64) (rest []byte, err error) {
+	tag, rest, err := varint(data)
+	if err != nil {
+		return nil, err
+	}
+	f, err := m.field(tag, seen)
+	if err != nil {
+		return nil, err
+	}
+	switch f.shape {
+	case '[':
+		return d.list(f, tag, rest)
+	case '{':
+		return d.entries(m, f, tag, rest)
+	default:
+		return d.single(f, rest)
+	}
 }
 
 // field returns the field with a tag, and adds it to the fields seen in a message.

@@ -1,6 +1,7 @@
 package protobuf
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"math"
@@ -21,7 +22,10 @@ func (m *Message) AppendJSON(dst, raw []byte, t metav1.TypeMeta) ([]byte, error)
 }
 
 // jsonWriter writes encoded messages as JSON.
-type jsonWriter struct{ buf []byte }
+type jsonWriter struct {
+	buf     []byte
+	scratch []byte
+}
 
 func (w *jsonWriter) object(m *Message, data []byte, t metav1.TypeMeta) error {
 	w.buf = append(w.buf, '{')
@@ -196,6 +200,24 @@ func (w *jsonWriter) text(content []byte) {
 	w.buf = append(w.buf, quoted...)
 }
 
+// json writes JSON within a message. Like the API server it removes white space.
+func (w *jsonWriter) json(raw []byte) error {
+	if raw = trimmed(raw); len(raw) == 0 {
+		w.buf = append(w.buf, "null"...)
+		return nil
+	}
+	if !bytes.ContainsAny(raw, whiteSpace) {
+		w.buf = append(w.buf, raw...)
+		return nil
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		return err
+	}
+	w.buf = append(w.buf, compact.Bytes()...)
+	return nil
+}
+
 func (w *jsonWriter) stringList(content []byte) error {
 	w.buf = append(w.buf, '[')
 	for len(content) > 0 {
@@ -214,23 +236,23 @@ func (w *jsonWriter) stringList(content []byte) error {
 func (w *jsonWriter) special(f *field, content []byte) error {
 	switch f.form {
 	case 'T', 'U', 'D', 'Q', 'I':
-		start := len(w.buf)
-		text, isText, err := appendScalar(w.buf, f.form, content)
-		if err != nil || !isText {
-			w.buf = text
+		text, isText, err := appendScalar(w.scratch[:0], f.form, content)
+		if err != nil {
 			return err
 		}
-		value := text[start:]
-		w.buf = text[:start]
-		w.text([]byte(string(value)))
+		w.scratch = text
+		if isText {
+			w.text(text)
+		} else {
+			w.buf = append(w.buf, text...)
+		}
 		return nil
 	case 'R':
 		raw, err := rawJSON(content)
-		if len(raw) == 0 {
-			raw = []byte("null")
+		if err != nil {
+			return err
 		}
-		w.buf = append(w.buf, raw...)
-		return err
+		return w.json(raw)
 	}
 	s, err := splitSchema(f, content)
 	switch {

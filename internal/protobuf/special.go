@@ -13,19 +13,28 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
+// maxScalar is the maximum length of a scalar's text, in addition to the length of its message.
+const maxScalar = 32
+
 // special decodes a message with a JSON form of its own.
 func (d *Decoder) special(f *field, content []byte) (any, error) {
 	switch f.form {
 	case 'T', 'U', 'D', 'Q', 'I':
+		if err := d.charge(maxScalar + len(content)); err != nil {
+			return nil, err
+		}
+		if d.checkOnly && (f.form == 'T' || f.form == 'U') {
+			_, _, err := timestamp(content)
+			return nil, err
+		}
 		text, isText, err := appendScalar(d.text[:0], f.form, content)
 		if err != nil {
 			return nil, err
 		}
 		d.text = text
-		if err := d.charge(len(text)); err != nil || d.checkOnly {
-			return nil, err
-		}
 		switch {
+		case d.checkOnly:
+			return nil, nil
 		case isText:
 			return d.values.Value(validUTF8(text)), nil
 		case string(text) == "null":
@@ -101,24 +110,45 @@ func appendScalar(dst []byte, form byte, content []byte) (text []byte, isText bo
 const zeroTime = -62135596800
 
 func isZeroTime(content []byte) bool {
-	m, err := splitSmall("", content, wireVarint, wireVarint)
-	return err == nil && (len(content) == 0 || int64(m.numbers[1]) == zeroTime) //nolint:gosec // like the generated code
+	seconds, _, err := timestamp(content)
+	return err == nil && seconds == zeroTime
+}
+
+// timestamp decodes a metav1.Timestamp. Without content it is the zero time.
+func timestamp(content []byte) (seconds int64, nanos int32, err error) {
+	if len(content) == 0 {
+		return zeroTime, 0, nil
+	}
+	for len(content) > 0 {
+		number := content[0]
+		var value uint64
+		if value, content, err = varint(content[1:]); err != nil {
+			return 0, 0, err
+		}
+		switch number {
+		case 1<<3 | wireVarint:
+			seconds = int64(value) //nolint:gosec // like the generated code
+		case 2<<3 | wireVarint:
+			nanos = int32(value) //nolint:gosec // like the generated code
+		default:
+			return 0, 0, &UnknownFieldError{"meta/v1.Timestamp", uint64(number >> 3), "is unknown"}
+		}
+	}
+	return seconds, nanos, nil
 }
 
 func appendTime(dst []byte, form byte, content []byte) (text []byte, isText bool, err error) {
-	m, err := splitSmall("meta/v1.Timestamp", content, wireVarint, wireVarint)
+	seconds, nanos, err := timestamp(content)
 	if err != nil {
 		return nil, false, err
 	}
-	seconds := int64(m.numbers[1]) //nolint:gosec // like the generated code
+	at := time.Unix(seconds, 0).UTC()
 	layout := time.RFC3339
-	var nanos time.Duration
 	if form == 'U' {
+		at = at.Add(time.Duration(nanos).Truncate(time.Microsecond))
 		layout = metav1.RFC3339Micro
-		nanos = time.Duration(int32(m.numbers[2])).Truncate(time.Microsecond) //nolint:gosec // like the generated code
 	}
-	at := time.Unix(seconds, int64(nanos)).UTC()
-	if len(content) == 0 || at.IsZero() {
+	if at.IsZero() {
 		return append(dst, "null"...), false, nil
 	}
 	return at.AppendFormat(dst, layout), true, nil
@@ -169,9 +199,13 @@ func rawJSON(content []byte) ([]byte, error) {
 	return m.bytes[1], err
 }
 
+const whiteSpace = " \t\r\n" // in JSON
+
+func trimmed(raw []byte) []byte { return bytes.Trim(raw, whiteSpace) }
+
 // json decodes JSON within a message. ValueCost has been charged.
 func (d *Decoder) json(raw []byte) (v any, err error) {
-	raw = bytes.Trim(raw, " \t\r\n")
+	raw = trimmed(raw)
 	switch {
 	case len(raw) == 0:
 		return nil, nil

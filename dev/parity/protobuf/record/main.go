@@ -66,7 +66,11 @@ func writeObject(name string) error {
 	if err != nil {
 		return err
 	}
-	obj, gvk, err := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode(text, nil, nil)
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, text); err != nil {
+		return err
+	}
+	obj, gvk, err := serializer.NewCodecFactory(scheme).UniversalDeserializer().Decode(compact.Bytes(), nil, nil)
 	if err != nil {
 		return fmt.Errorf("decode %s: %w", name, err)
 	}
