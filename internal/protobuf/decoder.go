@@ -179,6 +179,9 @@ func (d *Decoder) popMembers(base int) map[string]any {
 
 // fields decodes a message's fields as members of the innermost object.
 func (d *Decoder) fields(m *Message, data []byte) error {
+	if d.checkOnly {
+		return d.checkFields(m, data)
+	}
 	var seen uint64
 	for len(data) > 0 {
 		var err error
@@ -186,6 +189,11 @@ func (d *Decoder) fields(m *Message, data []byte) error {
 			return err
 		}
 	}
+	return d.absentFields(m, seen)
+}
+
+// absentFields adds the fields of JSON that the message does not have.
+func (d *Decoder) absentFields(m *Message, seen uint64) error {
 	for absent := m.alwaysPresent &^ seen; absent != 0; absent &= absent - 1 {
 		if err := d.absent(&m.fields[bits.TrailingZeros64(absent)]); err != nil {
 			return err
@@ -250,9 +258,11 @@ func (f *field) content(data []byte) (number uint64, content, rest []byte, err e
 	return number, content, rest, err
 }
 
-// isZero reports whether a value is the zero value of its Go type. Fields with presence z have no further forms.
-func (f *field) isZero(number uint64, content []byte) bool {
+// isOmitted reports whether JSON omits a value with presence z: the zero value of its Go type. No further forms have this presence.
+func (f *field) isOmitted(number uint64, content []byte) bool {
 	switch f.form {
+	case 'T':
+		return isZeroTime(content)
 	case 's', 'y':
 		return len(content) == 0
 	case 'i':
@@ -270,15 +280,12 @@ func (d *Decoder) single(f *field, data []byte) (rest []byte, err error) {
 	if f.name == inlined {
 		return rest, d.inline(f, content)
 	}
-	if f.presence == 'z' && f.form != 'T' && f.isZero(number, content) {
+	if f.presence == 'z' && f.isOmitted(number, content) {
 		return rest, nil
 	}
 	v, err := d.value(f, number, content)
 	if err != nil {
 		return nil, err
-	}
-	if f.form == 'T' && f.presence == 'z' && isZeroTime(content) {
-		return rest, nil
 	}
 	d.add(f.name, v, 0)
 	return rest, nil
@@ -296,20 +303,18 @@ func (d *Decoder) inline(f *field, data []byte) error {
 // nextItem returns the data behind the tag if data begins with the same tag. The items of a list and the entries of a map are
 // adjacent.
 func nextItem(data []byte, tag uint64) (rest []byte, found bool) {
-	if tag < 0x80 {
-		if len(data) == 0 || uint64(data[0]) != tag {
-			return nil, false
-		}
-		return data[1:], true
+	if len(data) == 0 {
+		return nil, false
+	}
+	if data[0] < 0x80 {
+		return data[1:], uint64(data[0]) == tag
 	}
 	next, rest, err := varint(data)
 	return rest, err == nil && next == tag
 }
 
 func (d *Decoder) list(f *field, tag uint64, data []byte) (rest []byte, err error) {
-	if err := d.charge(jsonread.ValueCost + jsonread.ListCost); err != nil {
-		return nil, err
-	}
+	d.left -= f.memory
 	base := len(d.elements)
 	for found := true; found; data, found = nextItem(rest, tag) {
 		number, content, after, err := f.content(data)
@@ -320,12 +325,10 @@ func (d *Decoder) list(f *field, tag uint64, data []byte) (rest []byte, err erro
 		if err != nil {
 			return nil, err
 		}
-		if !d.checkOnly {
-			d.elements = append(d.elements, v)
-		}
+		d.elements = append(d.elements, v)
 		rest = after
 	}
-	d.add(f.name, d.popElements(base), 0)
+	d.members = append(d.members, member{f.name, d.popElements(base)})
 	return rest, nil
 }
 
@@ -343,16 +346,14 @@ func (d *Decoder) popElements(base int) any {
 }
 
 func (d *Decoder) entries(m *Message, f *field, tag uint64, data []byte) (rest []byte, err error) {
-	if err := d.charge(jsonread.ValueCost + jsonread.ObjectCost + jsonread.FirstMemberCost); err != nil {
-		return nil, err
-	}
+	d.left -= f.memory
 	base := len(d.members)
 	for found := true; found; data, found = nextItem(rest, tag) {
 		var entry []byte
 		if entry, rest, err = delimited(data); err != nil {
 			return nil, err
 		}
-		key, content, err := splitEntry(m, tag, entry)
+		key, content, err := splitEntry(m, f, entry)
 		if err != nil {
 			return nil, err
 		}
@@ -362,30 +363,31 @@ func (d *Decoder) entries(m *Message, f *field, tag uint64, data []byte) (rest [
 		}
 		d.add(d.names.Name(validUTF8(key)), v, 0)
 	}
-	d.add(f.name, d.popMembers(base), 0)
+	d.members = append(d.members, member{f.name, d.popMembers(base)})
 	return rest, nil
 }
 
 // splitEntry returns key and value of a map's entry.
-func splitEntry(m *Message, tag uint64, entry []byte) (key, content []byte, err error) {
+func splitEntry(m *Message, f *field, entry []byte) (key, content []byte, err error) {
 	for len(entry) > 0 {
-		var f wireField
-		if f, entry, err = nextField(entry); err != nil {
+		tag := entry[0]
+		if tag != 1<<3|wireBytes && tag != 2<<3|wireBytes {
+			return nil, nil, &UnknownFieldError{m.name, f.number, "has an entry with unknown fields"}
+		}
+		var part []byte
+		if part, entry, err = delimited(entry[1:]); err != nil {
 			return nil, nil, err
 		}
-		switch {
-		case f.wire != wireBytes || f.number != 1 && f.number != 2:
-			return nil, nil, &UnknownFieldError{m.name, tag >> 3, "has an entry with unknown fields"}
-		case f.number == 1:
-			key = f.bytes
-		default:
-			content = f.bytes
+		if tag == 1<<3|wireBytes {
+			key = part
+		} else {
+			content = part
 		}
 	}
 	return key, content, nil
 }
 
-// absent adds a field of JSON that the message does not have.
+// absent adds a field that is always present in JSON.
 func (d *Decoder) absent(f *field) error {
 	switch {
 	case f.presence == 'n':

@@ -95,7 +95,7 @@ func (w *jsonWriter) single(f *field, data []byte) (rest []byte, err error) {
 	switch {
 	case f.name == inlined:
 		return rest, w.fields(f.message.parsed(), content)
-	case f.presence == 'z' && f.form == 'T' && isZeroTime(content), f.presence == 'z' && f.form != 'T' && f.isZero(number, content):
+	case f.presence == 'z' && f.isOmitted(number, content):
 		return rest, nil
 	}
 	w.buf = append(w.buf, f.quoted...)
@@ -128,7 +128,7 @@ func (w *jsonWriter) entries(m *Message, f *field, tag uint64, data []byte) (res
 		if entry, rest, err = delimited(data); err != nil {
 			return nil, err
 		}
-		key, content, err := splitEntry(m, tag, entry)
+		key, content, err := splitEntry(m, f, entry)
 		if err != nil {
 			return nil, err
 		}

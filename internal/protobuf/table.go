@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // compressedTable is text in lines:
@@ -69,6 +71,8 @@ type field struct {
 	shape    byte // '[', '{' or 0
 	form     byte
 	wire     uint8
+	number   uint64
+	memory   int64 // of a list or map without its items or entries, as a member
 	message  *Message
 	typeMeta metav1.TypeMeta // added to the object in form m
 }
@@ -144,7 +148,9 @@ func (m *Message) parse() {
 		for len(m.fields) <= number {
 			m.fields = append(m.fields, field{})
 		}
-		m.fields[number] = parseField(words[1], words[2])
+		f := parseField(words[1], words[2])
+		f.number = uint64(number) //nolint:gosec // not negative
+		m.fields[number] = f
 		if presence := m.fields[number].presence; presence == 'n' || presence == 'd' {
 			m.alwaysPresent |= 1 << number
 		}
@@ -165,7 +171,11 @@ func parseField(name, expression string) field {
 	}
 	f.form = expression[0]
 	f.wire = wireTypes[f.form]
-	if f.shape == '{' {
+	switch member := int64(jsonread.ValueCost + jsonread.MemberCost + len(name)); f.shape {
+	case '[':
+		f.memory = member + jsonread.ListCost
+	case '{':
+		f.memory = member + jsonread.ObjectCost + jsonread.FirstMemberCost
 		f.wire = wireBytes
 	}
 	if f.form == '*' || len(expression) == 1 {
