@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"sort"
@@ -231,15 +232,18 @@ func sortMessage(status map[string]any) {
 	status["message"] = before + ": errors:\n" + strings.Join(sorted, "\n")
 }
 
-// sortCauses sorts the causes of a Status and removes them from its message: the API server finds them in map order.
+// sortCauses makes the causes of a Status a sorted set and removes them from its message: the API server finds them in map order, and
+// names a cause twice if two of its validations find it.
 func sortCauses(status map[string]any) {
-	causes := nested.Slice(status, "details", "causes")
-	if len(causes) < 2 {
+	details := nested.Map(status, "details")
+	causes := nested.Slice(details, "causes")
+	if len(causes) == 0 {
 		return
 	}
 	sortByText(causes)
+	details["causes"] = slices.CompactFunc(causes, func(a, b any) bool { return reflect.DeepEqual(a, b) })
 	if message, isText := status["message"].(string); isText {
-		if before, _, found := strings.Cut(message, " is invalid: ["); found {
+		if before, _, found := strings.Cut(message, " is invalid: "); found {
 			status["message"] = before + " is invalid: <causes>"
 		}
 	}

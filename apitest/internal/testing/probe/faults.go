@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,14 +28,15 @@ func (f fault) field() string { return pathText(f.path) }
 func pathText(path []any) string {
 	var text strings.Builder
 	for _, part := range path {
-		if index, ok := part.(int); ok {
-			fmt.Fprintf(&text, "[%d]", index)
-			continue
+		switch part := part.(type) {
+		case int:
+			text.WriteString("[" + strconv.Itoa(part) + "]")
+		case string:
+			if text.Len() > 0 {
+				text.WriteByte('.')
+			}
+			text.WriteString(part)
 		}
-		if text.Len() > 0 {
-			text.WriteByte('.')
-		}
-		fmt.Fprint(&text, part)
 	}
 	return text.String()
 }
@@ -42,7 +44,8 @@ func pathText(path []any) string {
 // drawer collects the faults of an object.
 type drawer struct {
 	schemas *schemas
-	add     func(fault)
+	// add returns the function for the faults of a field, nil if the write ignores the field.
+	add func(path []any) func(fault)
 }
 
 // object adds faults for the fields of a schema. value is the object's value, or nil. around has the names of the
@@ -56,12 +59,15 @@ func (d *drawer) object(of *openapi, path []any, value map[string]any, around []
 // field adds faults for a field and the fields below it.
 func (d *drawer) field(of *openapi, path []any, value any, around []string, below int) {
 	of = d.schemas.resolve(of)
-	for _, faulty := range d.values(of, value) {
-		d.add(fault{path: path, value: faulty})
+	if add := d.add(path); add != nil {
+		for _, faulty := range d.values(of, value) {
+			add(fault{path: path, value: faulty})
+		}
+		if value != nil {
+			add(fault{path: path})
+		}
 	}
-	if value != nil {
-		d.add(fault{path: path})
-	} else {
+	if value == nil {
 		below++
 	}
 	if of.name != "" && slices.Contains(around, of.name) || below > maxDepthBelowSeed || strings.HasSuffix(of.name, "JSONSchemaProps") && below > 0 {

@@ -230,29 +230,33 @@ func (l *lab) faults(r *rand.Rand, p *probe, count int) []fault {
 	}
 	chosen := map[bool]*sample{true: {r: r, size: count}, false: {r: r, size: count / 10}}
 	var always []fault
-	d := &drawer{schemas: l.schemas, add: func(f fault) {
-		switch {
-		case !p.mayChange(f):
-		case f.value == nil && len(f.path) <= 4: // missing
-			always = append(always, f)
-		default:
-			chosen[p.isComplete(f)].add(f)
+	d := &drawer{schemas: l.schemas, add: func(path []any) func(fault) {
+		if !p.mayChange(path) {
+			return nil
+		}
+		drawn := chosen[p.isComplete(path)]
+		return func(f fault) {
+			if f.value == nil && len(path) <= 4 { // missing
+				always = append(always, f)
+			} else {
+				drawn.add(f)
+			}
 		}
 	}}
 	d.object(p.schema, nil, base, nil, 0)
 	return slices.Concat(always, chosen[true].faults, chosen[false].faults)
 }
 
-// mayChange reports whether the write takes the field of a fault.
-func (p *probe) mayChange(f fault) bool {
-	top, _ := f.path[0].(string)
+// mayChange reports whether the write takes a field.
+func (p *probe) mayChange(path []any) bool {
+	top, _ := path[0].(string)
 	switch {
 	case top == "apiVersion" || top == "kind" || top == "metadata":
 		return false
-	case isWithin(f.field(), "deleteOptions.preconditions"): // a conflict, which clients retry
+	case top == "deleteOptions" && isWithin(pathText(path), "deleteOptions.preconditions"): // a conflict, which clients retry
 		return false
 	case p.prefix != "":
-		return isWithin(f.field(), p.prefix)
+		return isWithin(pathText(path), p.prefix)
 	}
 	return top != "status" || p.seed.resource.Kind == "Node"
 }
@@ -274,9 +278,9 @@ func (p *probe) countFields() (all, complete int) {
 	return builtin.CountFields(p.kind(), p.groupResource(), p.subresource, top)
 }
 
-func (p *probe) isComplete(f fault) bool {
+func (p *probe) isComplete(path []any) bool {
 	var names []string
-	for _, part := range f.path {
+	for _, part := range path {
 		if name, ok := part.(string); ok {
 			names = append(names, name)
 		}

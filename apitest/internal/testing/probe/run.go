@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const parallel = 16 // faults played concurrently
@@ -37,6 +38,7 @@ func Run(t testing.TB, sandbox, double Server, seed, count int) *Report {
 			}
 		}
 	}
+	began := time.Now()
 	report := &Report{Rows: map[string]*Row{}}
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -57,6 +59,7 @@ func Run(t testing.TB, sandbox, double Server, seed, count int) *Report {
 	}
 	close(queue)
 	running.Wait()
+	t.Logf("%d faults in %s", len(jobs), time.Since(began))
 	return report
 }
 
