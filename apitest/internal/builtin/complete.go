@@ -9,6 +9,8 @@ import (
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // check applies the rules of rules.txt to an object.
@@ -25,7 +27,24 @@ func check(resource schema.GroupResource, subresource string, obj, old map[strin
 		return nil, []string{"the object"}
 	}
 	w.structure(typ, place{}, obj, old)
+	w.annotations(nested.StringMap(obj, "metadata", "annotations"), nested.StringMap(old, "metadata", "annotations"))
 	return w.errs, w.notValidated
+}
+
+// validatedAnnotations are prefixes of the annotations with rules of their own.
+var validatedAnnotations = []string{
+	"container.apparmor.security.beta.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/",
+	"scheduler.alpha.kubernetes.io/preferAvoidPods", "service.beta.kubernetes.io/load-balancer-source-ranges",
+}
+
+// annotations reports the set or changed annotations with rules of their own.
+func (w *walk) annotations(annotations, old map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(annotations)) {
+		hasRules := slices.ContainsFunc(validatedAnnotations, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		if before, found := old[name]; hasRules && (!found || before != annotations[name]) {
+			w.notValidated = append(w.notValidated, field.NewPath("metadata", "annotations").Key(name).String())
+		}
+	}
 }
 
 // walk visits the fields of an object by their Go types.

@@ -159,12 +159,12 @@ func defaultJob(job object) {
 	if labels := nested.Map(spec, "template", "metadata", "labels"); len(labels) > 0 {
 		setIfAbsent(nested.EnsureMap(job, "metadata"), "labels", labels) // shared map, as in the API server: createJob adds to both
 	}
-	setIfAbsent(spec, "completionMode", "NonIndexed")
+	setIfNil(spec, "completionMode", "NonIndexed")
 	setIfAbsent(spec, "suspend", false)
 	if spec["podFailurePolicy"] != nil {
-		setIfAbsent(spec, "podReplacementPolicy", "Failed")
+		setIfNil(spec, "podReplacementPolicy", "Failed")
 	}
-	setIfAbsent(spec, "podReplacementPolicy", "TerminatingOrFailed")
+	setIfNil(spec, "podReplacementPolicy", "TerminatingOrFailed")
 	setIfAbsent(spec, "manualSelector", false)
 }
 

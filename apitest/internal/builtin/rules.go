@@ -100,6 +100,10 @@ func (w *walk) apply(rules *fieldRules, at *field.Path, parent object, value, ol
 			if isEmpty && parent[r.args[0]] == r.args[1] {
 				c.add(field.Required(at, ""))
 			}
+		case "absentIf":
+			if !isEmpty && parent[r.args[0]] == r.args[1] {
+				c.invalid(at, value, "not allowed with this "+r.args[0])
+			}
 		case "present":
 			if value == nil {
 				c.add(field.Required(at, ""))
@@ -232,8 +236,11 @@ var textRules = map[string]func(string) []string{
 	"qualified":  validation.IsQualifiedName,
 	"configKey":  validation.IsConfigMapKey,
 	"envName":    validation.IsRelaxedEnvVarName,
-	"ipOrNone":   ipOrNone,
 	"withGroup":  withGroup,
+	"ipOrNone":   ipOrNone,
+	"trimmed":    trimmed,
+
+	"relativePath": relativePath,
 }
 
 func (c *checker) stringRule(r rule, at *field.Path, value string) {
@@ -268,6 +275,20 @@ var resourceField = sync.OnceValue(func() *regexp.Regexp {
 func ipOrNone(value string) []string {
 	if _, err := netip.ParseAddr(value); err != nil && value != "None" {
 		return []string{"must be a valid IP address"}
+	}
+	return nil
+}
+
+func trimmed(value string) []string {
+	if strings.TrimSpace(value) != value {
+		return []string{"must not have leading or trailing whitespace"}
+	}
+	return nil
+}
+
+func relativePath(value string) []string {
+	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "..") || slices.Contains(strings.Split(value, "/"), "..") {
+		return []string{"must be a relative path without '..'"}
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestRules_MatchRecordedTypes(t *testing.T) {
 	}
 }
 
-var ownRules = []string{"required", "immutable", "min", "max", "port", "portOrName", "enum", "labels", "set", "fieldPath", "resourceField", "optionalEnum", "notEmpty", "created", "present", "requiredIf", "headerNames", "conditionTypes", "maxItems", "atMost", "grows"}
+var ownRules = []string{"required", "immutable", "min", "max", "port", "portOrName", "enum", "labels", "set", "fieldPath", "resourceField", "optionalEnum", "notEmpty", "created", "present", "requiredIf", "absentIf", "headerNames", "conditionTypes", "maxItems", "atMost", "grows"}
 
 // kindsOf returns the types of a resource or subresource in all served versions.
 func kindsOf(t *testing.T, section string) (types []string) {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -67,16 +68,21 @@ func addressErrors(spec, old object) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), spec["ipFamilyPolicy"], "must be 'SingleStack' to release the secondary IP family"))
 	}
 	ips := nested.Slice(spec, "clusterIPs")
+	ip := cmp.Or(nested.String(spec, "clusterIP"), nested.String(old, "clusterIP")) // an update may leave it out
+	isSelectorless := ip == "None" && len(nested.Map(spec, "selector")) == 0
 	for i, family := range families {
-		if isSelectorless := spec["clusterIP"] == "None" && len(nested.Map(spec, "selector")) == 0; family == "IPv6" && !isSelectorless && !slices.Contains(nested.Slice(old, "ipFamilies"), family) {
+		if family == "IPv6" && !isSelectorless && !slices.Contains(nested.Slice(old, "ipFamilies"), family) {
 			errs = append(errs, field.Invalid(at.Child("ipFamilies").Index(i), family, "not configured on this cluster"))
 		}
 	}
-	if spec["ipFamilyPolicy"] == "RequireDualStack" && len(nested.Map(spec, "selector")) > 0 {
+	if spec["ipFamilyPolicy"] == "RequireDualStack" && !isSelectorless {
 		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), spec["ipFamilyPolicy"], "this cluster is not configured for dual-stack services"))
 	}
 	if len(ips) > 0 && ips[0] != spec["clusterIP"] {
 		errs = append(errs, field.Invalid(at.Child("clusterIPs"), ips, "first value must match `clusterIP`"))
+	}
+	if len(ips) > 1 && slices.Contains(ips, any("None")) {
+		errs = append(errs, field.Invalid(at.Child("clusterIPs"), ips, "'None' must be the first and only value"))
 	}
 	for i, ip := range ips {
 		text, _ := ip.(string)

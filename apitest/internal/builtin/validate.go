@@ -36,7 +36,6 @@ var validators = sync.OnceValue(func() map[string]func(obj, old object) field.Er
 		"daemonsets.apps":                                validateDaemonSet,
 		"deployments.apps":                               validateDeployment,
 		"events":                                         validateEvent,
-		"events.events.k8s.io":                           validateEvent,
 		"horizontalpodautoscalers.autoscaling":           validateAutoscaler,
 		"ingresses.networking.k8s.io":                    validateIngress,
 		"jobs.batch":                                     validateJob,

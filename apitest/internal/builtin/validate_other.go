@@ -34,11 +34,7 @@ func validateNamespace(namespace, old object) field.ErrorList {
 // validateEvent checks the namespace of the object of an event.
 func validateEvent(event, _ object) field.ErrorList {
 	c := &checker{}
-	involved := nested.Map(event, "involvedObject")
-	if involved == nil {
-		involved = nested.Map(event, "regarding")
-	}
-	namespace := nested.String(involved, "namespace")
+	namespace := nested.String(event, "involvedObject", "namespace")
 	if own := nested.String(event, "metadata", "namespace"); namespace != own && (namespace != "" || own != "default") {
 		c.invalid(field.NewPath("involvedObject", "namespace"), namespace, "does not match event.namespace")
 	}

@@ -36,7 +36,6 @@ func (c *checker) workload(at *field.Path, spec object, kind, name string) {
 	if nested.Map(template, "spec")["activeDeadlineSeconds"] != nil {
 		c.add(field.Forbidden(inTemplate.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+kind+" is not Supported"))
 	}
-	c.nonNegative(at, spec, "minReadySeconds", "revisionHistoryLimit")
 }
 
 func validateDeployment(deployment, old object) field.ErrorList {

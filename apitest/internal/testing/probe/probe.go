@@ -18,7 +18,6 @@ import (
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/nested"
@@ -214,8 +213,7 @@ func (l *lab) subresource(s *seed, of *openapi, sub, name string, live [2]map[st
 func (l *lab) objectFor(object map[string]any, server Server, name string) map[string]any {
 	text, err := json.Marshal(object)
 	require.NoError(l.t, err)
-	var copied map[string]any
-	require.NoError(l.t, utiljson.Unmarshal([]byte(strings.ReplaceAll(string(text), "NAMESPACE", server.Namespace)), &copied))
+	copied := decodeObject(l.t, []byte(strings.ReplaceAll(string(text), "NAMESPACE", server.Namespace)))
 	u := unstructuredv1.Unstructured{Object: copied}
 	u.SetName(name)
 	return copied
@@ -305,8 +303,8 @@ func (s *sample) add(f fault) {
 	}
 }
 
-// play sends a fault to both servers.
-func (l *lab) play(p *probe, f fault) (results [2]outcome, played bool) {
+// play sends an object with faults to both servers.
+func (l *lab) play(p *probe, faults ...fault) (results [2]outcome, played bool) {
 	var both sync.WaitGroup
 	var objects [2]map[string]any
 	for i, server := range l.servers {
@@ -314,11 +312,14 @@ func (l *lab) play(p *probe, f fault) (results [2]outcome, played bool) {
 		if !p.update {
 			base = l.objectFor(p.base, server, p.name)
 		}
-		object, changes := f.apply(l.schemas, p.schema, base)
-		if !changes {
-			return results, false
+		objects[i] = base
+		for _, f := range faults {
+			object, changes := f.apply(l.schemas, p.schema, objects[i])
+			if !changes {
+				return results, false
+			}
+			objects[i] = object
 		}
-		objects[i] = object
 	}
 	for i, server := range l.servers {
 		both.Go(func() {

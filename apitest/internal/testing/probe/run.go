@@ -12,9 +12,8 @@ import (
 
 const parallel = 16 // faults played concurrently
 
-// Run draws up to count faults for each write of the built-in kinds, and plays them on both servers. The environment variable
-// ANYKIND_APITEST_KIND restricts it to resources with that prefix.
-func Run(t testing.TB, sandbox, double Server, seed, count int) *Report {
+// newLab returns a lab for two servers. It deletes cluster-scoped objects at the end of the test.
+func newLab(t testing.TB, sandbox, double Server) *lab {
 	t.Helper()
 	l := &lab{t: t, schemas: newSchemas(t), servers: [2]Server{sandbox, double}}
 	t.Cleanup(func() {
@@ -22,6 +21,14 @@ func Run(t testing.TB, sandbox, double Server, seed, count int) *Report {
 			sandbox.Requests.Delete(t, path)
 		}
 	})
+	return l
+}
+
+// Run draws up to count faults for each write of the built-in kinds, and plays them on both servers. The environment variable
+// ANYKIND_APITEST_KIND restricts it to resources with that prefix.
+func Run(t testing.TB, sandbox, double Server, seed, count int) *Report {
+	t.Helper()
+	l := newLab(t, sandbox, double)
 	r := rand.New(rand.NewPCG(uint64(seed), 37)) //nolint:gosec // repeatable
 	type job struct {
 		probe *probe
@@ -41,26 +48,33 @@ func Run(t testing.TB, sandbox, double Server, seed, count int) *Report {
 	began := time.Now()
 	report := &Report{Rows: map[string]*Row{}}
 	var mu sync.Mutex
+	concurrently(jobs, func(j job) {
+		if results, played := l.play(j.probe, j.fault); played {
+			mu.Lock()
+			defer mu.Unlock()
+			report.add(j.probe, j.fault, results)
+		}
+	})
+	t.Logf("%d cases in %s", len(jobs), time.Since(began).Round(time.Second))
+	return report
+}
+
+// concurrently calls play with each item.
+func concurrently[T any](items []T, play func(T)) {
 	var running sync.WaitGroup
-	queue := make(chan job)
+	queue := make(chan T)
 	for range parallel {
 		running.Go(func() {
-			for j := range queue {
-				if results, played := l.play(j.probe, j.fault); played {
-					mu.Lock()
-					report.add(j.probe, j.fault, results)
-					mu.Unlock()
-				}
+			for item := range queue {
+				play(item)
 			}
 		})
 	}
-	for _, j := range jobs {
-		queue <- j
+	for _, item := range items {
+		queue <- item
 	}
 	close(queue)
 	running.Wait()
-	t.Logf("%d faults in %s", len(jobs), time.Since(began))
-	return report
 }
 
 // Summary returns the counts of all cases.

@@ -60,10 +60,9 @@ func readSeeds(t testing.TB) (seeds []*seed) {
 	text := strings.ReplaceAll(seedsText, "CSR", newRequest(t))
 	byKind := map[string][]map[string]any{}
 	for document := range strings.SplitSeq(text, "\n---\n") {
-		var object map[string]any
 		content, err := yaml.YAMLToJSON([]byte(document))
 		require.NoError(t, err)
-		require.NoError(t, utiljson.Unmarshal(content, &object))
+		object := decodeObject(t, content)
 		key := nested.String(object, "apiVersion") + "/" + nested.String(object, "kind")
 		byKind[key] = append(byKind[key], object)
 	}
@@ -83,6 +82,12 @@ func readSeeds(t testing.TB) (seeds []*seed) {
 		}
 	}
 	return seeds
+}
+
+func decodeObject(t testing.TB, content []byte) (object map[string]any) {
+	t.Helper()
+	require.NoError(t, utiljson.Unmarshal(content, &object))
+	return object
 }
 
 // isWithoutSeed reports whether a kind has no faults to draw: it has no fields or is probed as a subresource.
