@@ -167,6 +167,10 @@ mutants: ## change PACKAGE in N (40) places drawn from SEED (1), one at a time, 
 	@test -n '$(PACKAGE)' || { echo 'make: which package? For instance: make mutants PACKAGE=./dynamic' >&2; exit 1; }
 	@ulimit -v 8388608 2>$(NULL); go run ./dev/mutants -n $(N) -seed $(SEED) -skip '$(SKIP)' $(PACKAGE)
 
+.PHONY: readiness
+readiness: ## compare the status of objects with kstatus's and Argo CD's, and write docs/READINESS.md and docs/readiness.tsv
+	cd dev/parity && go test -count=1 ./readiness -run MatchesDocument -write
+
 .PHONY: soak
 soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \

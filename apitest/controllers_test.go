@@ -76,7 +76,7 @@ func (s *simulated) delete(resource, name string, policy metav1.DeletionPropagat
 }
 
 func (s *simulated) requireReady(obj *unstructured.Object) {
-	result := readiness.Compute(obj)
+	result := readiness.Compute(obj, nil)
 	require.Equal(s, readiness.Current, result.Status, "%s: %s", obj.GetName(), result.Message)
 }
 
@@ -140,7 +140,7 @@ func TestControllers_RollingUpdateWithinLimits(t *testing.T) {
 			}
 		}
 		assert.Equal(s, 3, ready)
-		result := readiness.Compute(s.get("deployments", "web"))
+		result := readiness.Compute(s.get("deployments", "web"), nil)
 		assert.Equal(s, readiness.InProgress, result.Status)
 	})
 }

@@ -131,7 +131,7 @@ func (w *waiter) evaluate() error {
 	w.lastErr = nil
 	w.reasons = nil
 	for _, condition := range w.conditions {
-		reason, err := condition.reason(w.object, w.firstUID)
+		reason, err := condition.reason(w)
 		if err != nil {
 			w.conditionErr = err
 			return err

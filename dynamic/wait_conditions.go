@@ -18,9 +18,8 @@ import (
 // WaitCondition is a condition for [Handle.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],
 // [HasField] and [Matches] create it. It may be used repeatedly.
 type WaitCondition struct {
-	// reason returns why the condition does not hold, or "". obj is nil if the object does not exist. first is the UID of the
-	// first object of the wait.
-	reason  func(obj *unstructured.Object, first types.UID) (string, error)
+	// reason returns why the condition does not hold for w.object, or "".
+	reason  func(w *waiter) (string, error)
 	invalid error // from the arguments of the constructor
 }
 
@@ -31,11 +30,11 @@ func Exists() WaitCondition {
 
 // objectCondition returns a condition that does not hold for a missing object.
 func objectCondition(reason func(*unstructured.Object) (string, error)) WaitCondition {
-	return WaitCondition{reason: func(obj *unstructured.Object, _ types.UID) (string, error) {
-		if obj == nil {
+	return WaitCondition{reason: func(w *waiter) (string, error) {
+		if w.object == nil {
 			return "it does not exist", nil
 		}
-		return reason(obj)
+		return reason(w.object)
 	}}
 }
 
@@ -43,16 +42,17 @@ func objectCondition(reason func(*unstructured.Object) (string, error)) WaitCond
 // recreated under the same name does not count. If the object may be recreated before the call of Wait, like the pods of a
 // StatefulSet, pass the uids of the old objects.
 func Deleted(uids ...types.UID) WaitCondition {
-	return WaitCondition{reason: func(obj *unstructured.Object, first types.UID) (string, error) {
+	return WaitCondition{reason: func(w *waiter) (string, error) {
 		old := uids
 		if len(old) == 0 {
-			old = []types.UID{first}
+			old = []types.UID{w.firstUID}
 		}
+		obj := w.object
 		if obj == nil || !slices.Contains(old, obj.GetUID()) {
 			return "", nil
 		}
 		if obj.GetDeletionTimestamp() != nil {
-			if result := readiness.Compute(obj); result.Status == readiness.Terminating {
+			if result := readiness.Compute(obj, nil); result.Status == readiness.Terminating {
 				return "it still exists, " + result.Message, nil
 			}
 		}
@@ -60,13 +60,14 @@ func Deleted(uids ...types.UID) WaitCondition {
 	}}
 }
 
-// Ready holds if the status of the object is Current. [readiness.Compute] determines the status with its own rules and the
-// given rules: a rollout of a Deployment, StatefulSet or DaemonSet is complete, a Pod is ready or has succeeded, a
-// CustomResourceDefinition is established, the condition Ready of a custom resource is True.
+// Ready holds if the status of the object is Current. [Handle.Readiness] determines the status: a rollout of a Deployment,
+// StatefulSet or DaemonSet is complete, a Pod is ready or has succeeded, a CustomResourceDefinition is established, the condition
+// Ready of a custom resource is True. A custom resource whose kind has the subresource status needs a status. For kinds without a
+// controller pass a rule without checks, readiness.Rule{Group: "example.com", Kind: "Config"}.
 //
 // Failed ends the wait with a [*ReadinessError], like kubectl rollout status after the progress deadline. Two failures of a Pod do
 // not end the wait, because the cluster retries: the Pod is unschedulable, or its container crashes. To wait through further
-// failures, call readiness.Compute in [Matches].
+// failures, call Handle.Readiness in [Matches].
 //
 // Without status.observedGeneration a status cannot be recognized as outdated: the object may be Current or Failed from before
 // its last change. An invalid rule makes Wait return an [*InvalidRequestError].
@@ -76,17 +77,35 @@ func Ready(rules ...readiness.Rule) WaitCondition {
 			return WaitCondition{invalid: err}
 		}
 	}
-	return objectCondition(func(obj *unstructured.Object) (string, error) {
-		result := readiness.Compute(obj, rules...)
+	return WaitCondition{reason: func(w *waiter) (string, error) {
+		if w.object == nil {
+			return "it does not exist", nil
+		}
+		result := w.resource.readiness(w.object, rules)
 		switch {
 		case result.Status == readiness.Current:
 			return "", nil
-		case result.Status == readiness.Failed && !isRetriedPod(obj):
+		case result.Status == readiness.Failed && !isRetriedPod(w.object):
 			return "", &ReadinessError{Result: result}
 		default:
 			return "it is " + result.String(), nil
 		}
-	})
+	}}
+}
+
+// Readiness returns the status of a whole object of the handle's resource, by [readiness.Compute] with the given rules. Discovery
+// has the subresources of the resource; handles from [Client.ForGVR] do not know them. It sends no request.
+func (h *Handle[T]) Readiness(obj *unstructured.Object, rules ...readiness.Rule) readiness.Result {
+	return h.readiness(obj, rules)
+}
+
+func (e *endpoint) readiness(obj *unstructured.Object, rules []readiness.Rule) readiness.Result {
+	opts := &readiness.Options{Rules: rules}
+	if resource := e.apiResource; len(resource.Verbs)+len(resource.Subresources) > 0 {
+		_, hasStatus := resource.Subresource("status")
+		opts.StatusSubresource = &hasStatus
+	}
+	return readiness.Compute(obj, opts)
 }
 
 // isRetriedPod reports whether obj is a pod that has not failed for good.

@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // readyPod is the pod "web" with a phase and, if a reason is given, a waiting container.
@@ -86,6 +88,30 @@ func TestReady_RejectsInvalidRule(t *testing.T) {
 	assert.Empty(t, server.seen())
 }
 
+func TestReady_NeedsStatusOfCustomResource(t *testing.T) {
+	task := &unstructured.Object{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Task"}}
+	unwritten := readiness.Result{Status: readiness.InProgress, Field: "status", Message: "no controller has reported yet"}
+	current := readiness.Result{Status: readiness.Current, Message: "no condition or rule says otherwise"}
+	offline := readiness.Result{Status: readiness.Current, Message: "there is no status, and it is not known whether the kind has the subresource status"}
+	pods, _ := exchanging(t)
+	for name, tc := range map[string]struct {
+		resource discovery.Resource
+		rules    []readiness.Rule
+		want     readiness.Result
+	}{
+		"subresource":    {discovery.Resource{Subresources: []discovery.Subresource{{Name: "status"}}}, nil, unwritten},
+		"no subresource": {discovery.Resource{Verbs: []string{"get"}}, nil, current},
+		"not discovered": {discovery.Resource{}, nil, offline},
+		"no controller": {discovery.Resource{Subresources: []discovery.Subresource{{Name: "status"}}}, []readiness.Rule{{Group: "example.com", Kind: "Task"}},
+			readiness.Result{Status: readiness.Current, Message: "every object of this kind is"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := dynamic.New(pods.Conn(), nil)
+			assert.Equal(t, tc.want, client.ForAPIResource(&tc.resource).Readiness(task, tc.rules...))
+		})
+	}
+}
+
 // rolling is a server with a Deployment whose rollout makes progress and then exceeds its deadline.
 func rolling() (deployments *dynamic.Resource, closeAll func()) {
 	const web = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"%s","name":"web","namespace":"shop","generation":2},"spec":{"replicas":3},
@@ -114,4 +140,20 @@ func ExampleReady() {
 	// Output:
 	// status.conditions[type=Progressing].reason
 	// wait for deployments.apps "shop/web": it is Failed: condition Progressing is False: ProgressDeadlineExceeded
+}
+
+// Readiness explains an object that has been read before. It sends no request.
+func ExampleHandle_Readiness() {
+	deployments, closeAll := rolling()
+	defer closeAll()
+
+	for web, err := range deployments.List(context.Background(), nil) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(web.GetName(), deployments.Readiness(web))
+	}
+	// Output:
+	// web InProgress: 1 of 3 replicas are updated
 }

@@ -2,7 +2,9 @@ package readiness
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,13 +34,31 @@ func builtinRule(kind schema.GroupKind) func(*object) Result {
 	case "PodDisruptionBudget.policy":
 		return podDisruptionBudget
 	case "PersistentVolumeClaim":
-		return Rule{Current: []Check{{Field: "status.phase", Values: []string{"Bound"}}}}.apply
+		return claim
+	case "Ingress.networking.k8s.io", "Ingress.extensions":
+		return ingress
+	case "HorizontalPodAutoscaler.autoscaling":
+		return autoscaler
 	case "APIService.apiregistration.k8s.io":
 		return Rule{Current: []Check{{Condition: "Available"}}}.apply
 	case "ConfigMap", "Secret", "CronJob.batch":
 		return Rule{}.apply
 	default:
 		return nil
+	}
+}
+
+// isBuiltinGroup reports whether a group is Kubernetes' own. The group of a CustomResourceDefinition has a dot, and that of
+// further projects of Kubernetes may end in k8s.io, too.
+func isBuiltinGroup(group string) bool {
+	name, isKubernetes := strings.CutSuffix(group, ".k8s.io")
+	switch name {
+	case "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates",
+		"coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "networking", "node",
+		"rbac.authorization", "resource", "scheduling", "storage", "storagemigration":
+		return isKubernetes
+	default:
+		return !strings.Contains(group, ".")
 	}
 }
 
@@ -109,7 +129,7 @@ func (o *object) waiting(status Status, list string, matches func(reason string)
 		name = sanitize.Text(name, maxContainerName)
 		message, _ := waiting["message"].(string)
 		message = explained(fmt.Sprintf("container %s is waiting", name), reason, message)
-		return Result{status, elementPath(list, "name", name, "state.waiting.reason"), message}
+		return Result{status, elementPath("status."+list, "name", name, "state.waiting.reason"), message}
 	}
 	return Result{}
 }
@@ -125,7 +145,7 @@ func isTrouble(reason string) bool {
 }
 
 func job(o *object) Result {
-	for _, c := range o.conditions {
+	for _, c := range o.conditions() {
 		switch {
 		case c.status != "True":
 		case c.name == "Complete":
@@ -134,11 +154,16 @@ func job(o *object) Result {
 			return c.result(Failed)
 		}
 	}
+	for _, name := range []string{"FailureTarget", "Suspended"} { // its pods are terminating, or do not exist
+		if c, _ := o.condition(name); c.status == "True" {
+			return c.result(InProgress)
+		}
+	}
+	if suspend, _, _ := o.value("spec", "suspend"); suspend == true {
+		return Result{InProgress, "spec.suspend", "the job is suspended"}
+	}
 	const startTime = "status.startTime"
 	if o.string("status", "startTime") == "" {
-		if suspended, found := o.condition("Suspended"); found && suspended.status == "True" {
-			return suspended.result(InProgress)
-		}
 		return Result{InProgress, startTime, "the job has not started"}
 	}
 	message := fmt.Sprintf("the job has started: %d pods active, %d succeeded, %d failed",
@@ -146,30 +171,102 @@ func job(o *object) Result {
 	return Result{Current, startTime, message}
 }
 
-func service(o *object) Result {
-	if o.string("spec", "type") == "LoadBalancer" && o.string("spec", "clusterIP") == "" {
-		return Result{InProgress, "spec.clusterIP", "the service has no cluster IP"}
+// claim leaves a pending claim InProgress: only its StorageClass has the volumeBindingMode.
+func claim(o *object) Result {
+	const field = "status.phase"
+	switch phase := o.string("status", "phase"); phase {
+	case "Bound":
+		return Result{Current, field, "the claim is bound"}
+	case "Lost":
+		return Result{Failed, field, "the claim has lost its volume"}
+	case "Pending":
+		if o.string("spec", "volumeName") == "" {
+			return Result{InProgress, field, "the claim is pending (with volumeBindingMode WaitForFirstConsumer until a pod uses it)"}
+		}
+		return Result{InProgress, field, "the claim is pending"}
+	case "":
+		return Result{InProgress, field, "the claim has no phase yet"}
+	default:
+		return Result{Unknown, field, fmt.Sprintf("phase is %q", phase)}
 	}
-	return Result{Current, "spec.clusterIP", "the service has what it needs of the API server"}
+}
+
+func service(o *object) Result {
+	const addresses = "status.loadBalancer.ingress"
+	switch {
+	case o.string("spec", "type") != "LoadBalancer":
+		return Result{Current, "spec.clusterIP", "the service has what it needs of the API server"}
+	case o.string("spec", "clusterIP") == "":
+		return Result{InProgress, "spec.clusterIP", "the service has no cluster IP"}
+	case len(o.list("status", "loadBalancer", "ingress")) > 0:
+		return Result{Current, addresses, "the load balancer has an address"}
+	case len(o.list("spec", "externalIPs")) > 0:
+		return Result{Current, "spec.externalIPs", "the service has external IPs"}
+	default:
+		return Result{InProgress, addresses, "the load balancer has no address yet"}
+	}
+}
+
+// ingress does not wait for an address: many controllers never publish one.
+func ingress(o *object) Result {
+	const addresses = "status.loadBalancer.ingress"
+	if len(o.list("status", "loadBalancer", "ingress")) == 0 {
+		return Result{Current, addresses, "no controller has published an address, which not all controllers do"}
+	}
+	return Result{Current, addresses, "the ingress has an address"}
+}
+
+// autoscaler reads the conditions of autoscaling/v2. v1 has them as JSON in an annotation.
+func autoscaler(o *object) Result {
+	const annotation = "autoscaling.alpha.kubernetes.io/conditions"
+	text := o.string("metadata", "annotations", annotation)
+	if text == "" {
+		return scaling(o, o.conditions())
+	}
+	result := Result{Status: Unknown}
+	var items []any
+	if err := json.Unmarshal([]byte(text), &items); err != nil {
+		result.Message = annotation + ": " + err.Error()
+	} else {
+		result = scaling(o, o.parseConditions("metadata.annotations", items))
+	}
+	result.Field = `metadata.annotations["` + annotation + `"]`
+	return result
+}
+
+func scaling(o *object, conditions []condition) Result {
+	able, _ := findCondition(conditions, "AbleToScale")
+	active, _ := findCondition(conditions, "ScalingActive")
+	switch {
+	case able.status != "True":
+		return o.missing(able)
+	case active.status != "True" && active.reason != "ScalingDisabled": // the target has no replicas on purpose
+		return o.missing(active)
+	default:
+		return active.result(Current)
+	}
 }
 
 func podDisruptionBudget(o *object) Result {
+	allowed, _ := o.condition("DisruptionAllowed")
+	if allowed.status == "False" && allowed.reason == "SyncFailed" {
+		return cmp.Or(o.behind(allowed), allowed.result(InProgress))
+	}
 	message := fmt.Sprintf("disruptions allowed: %d", o.count(0, "status", "disruptionsAllowed"))
 	return cmp.Or(o.notObserved(), Result{Current, "status.observedGeneration", message})
 }
 
 func customResourceDefinition(o *object) Result {
-	for _, c := range o.conditions {
-		switch {
-		case c.name == "NamesAccepted" && c.status == "False":
-			return c.result(Failed)
-		case c.name != "Established":
-		case c.status == "True":
-			return c.result(Current)
-		case c.status == "False" && c.reason != "Installing":
-			return c.result(Failed)
-		}
-	}
+	names, _ := o.condition("NamesAccepted")
 	established, _ := o.condition("Established")
-	return o.missing(established)
+	switch {
+	case names.status == "False": // also after a change of an established definition, which keeps its old names
+		return cmp.Or(o.behind(names), names.result(Failed))
+	case established.status == "True":
+		return cmp.Or(o.behind(established), established.result(Current))
+	case established.status == "False" && established.reason != "Installing":
+		return cmp.Or(o.behind(established), established.result(Failed))
+	default:
+		return o.missing(established)
+	}
 }

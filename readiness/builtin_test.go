@@ -2,6 +2,7 @@ package readiness
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -65,6 +66,10 @@ func TestCompute_Job(t *testing.T) {
 			Result{Current, "status.conditions[type=Complete].status", "condition Complete is True"}},
 		"failed": {conditions(`{"type":"Complete","status":"False"},{"type":"Failed","status":"True","reason":"BackoffLimitExceeded"}`),
 			Result{Failed, "status.conditions[type=Failed].status", "condition Failed is True: BackoffLimitExceeded"}},
+		"about to fail": {conditions(`{"type":"FailureTarget","status":"True","reason":"BackoffLimitExceeded"}`),
+			Result{InProgress, "status.conditions[type=FailureTarget].status", "condition FailureTarget is True: BackoffLimitExceeded"}},
+		"suspended when started": {conditions(`{"type":"Suspended","status":"True"}`), Result{InProgress, "status.conditions[type=Suspended].status", "condition Suspended is True"}},
+		"resumed":                {conditions(`{"type":"Suspended","status":"False"}`), Result{Current, "status.startTime", "the job has started: 0 pods active, 0 succeeded, 0 failed"}},
 		"suspended": {`"conditions":[{"type":"Suspended","status":"True","reason":"JobSuspended"}]`,
 			Result{InProgress, "status.conditions[type=Suspended].status", "condition Suspended is True: JobSuspended"}},
 	} {
@@ -72,6 +77,8 @@ func TestCompute_Job(t *testing.T) {
 			checkStatus(t, `{"apiVersion":"batch/v1","kind":"Job","metadata":{},"status":{`+tc.status+`}}`, tc.want)
 		})
 	}
+	checkStatus(t, `{"apiVersion":"batch/v1","kind":"Job","spec":{"suspend":true},"status":{"startTime":"2026-01-02T03:04:05Z"}}`,
+		Result{InProgress, "spec.suspend", "the job is suspended"}) // the controller has yet to see it
 }
 
 func TestCompute_OtherBuiltinKinds(t *testing.T) {
@@ -88,14 +95,31 @@ func TestCompute_OtherBuiltinKinds(t *testing.T) {
 		"CronJob":   {`{"apiVersion":"batch/v1","kind":"CronJob","status":{"conditions":[{"type":"Ready","status":"False"}]}}`, always},
 		"Pod of another group": {`{"apiVersion":"example.com/v1","kind":"Pod","status":{"phase":"Failed"}}`,
 			Result{Current, "", "no condition or rule says otherwise"}},
-		"claim, new":     {`{"apiVersion":"v1","kind":"PersistentVolumeClaim"}`, Result{InProgress, "status.phase", "status.phase does not exist"}},
-		"claim, pending": {`{"apiVersion":"v1","kind":"PersistentVolumeClaim","status":{"phase":"Pending"}}`, Result{InProgress, "status.phase", "status.phase is Pending, not Bound"}},
-		"claim":          {`{"apiVersion":"v1","kind":"PersistentVolumeClaim","status":{"phase":"Bound"}}`, Result{Current, "status.phase", "status.phase is Bound"}},
-		"service":        {`{"apiVersion":"v1","kind":"Service"}`, Result{Current, "spec.clusterIP", "the service has what it needs of the API server"}},
+		"claim, new":  {`{"apiVersion":"v1","kind":"PersistentVolumeClaim"}`, Result{InProgress, "status.phase", "the claim has no phase yet"}},
+		"claim":       {`{"apiVersion":"v1","kind":"PersistentVolumeClaim","status":{"phase":"Bound"}}`, Result{Current, "status.phase", "the claim is bound"}},
+		"claim, lost": {`{"apiVersion":"v1","kind":"PersistentVolumeClaim","status":{"phase":"Lost"}}`, Result{Failed, "status.phase", "the claim has lost its volume"}},
+		"claim, pending": {`{"apiVersion":"v1","kind":"PersistentVolumeClaim","status":{"phase":"Pending"}}`,
+			Result{InProgress, "status.phase", "the claim is pending (with volumeBindingMode WaitForFirstConsumer until a pod uses it)"}},
+		"claim, pending with volume": {`{"apiVersion":"v1","kind":"PersistentVolumeClaim","spec":{"volumeName":"a"},"status":{"phase":"Pending"}}`,
+			Result{InProgress, "status.phase", "the claim is pending"}},
+		"claim, other phase": {`{"apiVersion":"v1","kind":"PersistentVolumeClaim","status":{"phase":"Found"}}`, Result{Unknown, "status.phase", `phase is "Found"`}},
+		"service":            {`{"apiVersion":"v1","kind":"Service"}`, Result{Current, "spec.clusterIP", "the service has what it needs of the API server"}},
 		"load balancer, new": {`{"apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer"}}`,
 			Result{InProgress, "spec.clusterIP", "the service has no cluster IP"}},
-		"load balancer": {`{"apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer","clusterIP":"10.0.0.1"}}`,
-			Result{Current, "spec.clusterIP", "the service has what it needs of the API server"}},
+		"load balancer without address": {`{"apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer","clusterIP":"10.0.0.1"},"status":{"loadBalancer":{}}}`,
+			Result{InProgress, "status.loadBalancer.ingress", "the load balancer has no address yet"}},
+		"load balancer with external IPs": {`{"apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer","clusterIP":"10.0.0.1","externalIPs":["192.0.2.1"]}}`,
+			Result{Current, "spec.externalIPs", "the service has external IPs"}},
+		"load balancer": {`{"apiVersion":"v1","kind":"Service","spec":{"type":"LoadBalancer","clusterIP":"10.0.0.1"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`,
+			Result{Current, "status.loadBalancer.ingress", "the load balancer has an address"}},
+		"ingress, new": {`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","status":{"loadBalancer":{}}}`,
+			Result{Current, "status.loadBalancer.ingress", "no controller has published an address, which not all controllers do"}},
+		"ingress": {`{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`,
+			Result{Current, "status.loadBalancer.ingress", "the ingress has an address"}},
+		"budget, not synced": {`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"generation":1},"status":{"observedGeneration":1,"conditions":[{"type":"DisruptionAllowed","status":"False","reason":"SyncFailed"}]}}`,
+			Result{InProgress, "status.conditions[type=DisruptionAllowed].status", "condition DisruptionAllowed is False: SyncFailed"}},
+		"budget, too few pods": {`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"generation":1},"status":{"observedGeneration":1,"conditions":[{"type":"DisruptionAllowed","status":"False","reason":"InsufficientPods"}]}}`,
+			Result{Current, "status.observedGeneration", "disruptions allowed: 0"}},
 		"budget, new": {`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"generation":1}}`,
 			Result{InProgress, "status.observedGeneration", "no generation is observed yet"}},
 		"budget": {`{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"generation":1},"status":{"observedGeneration":1,"disruptionsAllowed":2}}`,
@@ -109,9 +133,39 @@ func TestCompute_OtherBuiltinKinds(t *testing.T) {
 			Result{Failed, "status.conditions[type=Established].status", "condition Established is False: NotAccepted"}},
 		"definition, names": {crd(`{"type":"NamesAccepted","status":"False","reason":"PluralConflict"}`),
 			Result{Failed, "status.conditions[type=NamesAccepted].status", "condition NamesAccepted is False: PluralConflict"}},
+		"definition, names of a change": {crd(`{"type":"Established","status":"True"},{"type":"NamesAccepted","status":"False","reason":"ListKindConflict"}`),
+			Result{Failed, "status.conditions[type=NamesAccepted].status", "condition NamesAccepted is False: ListKindConflict"}},
 		"definition": {crd(`{"type":"NamesAccepted","status":"True"},{"type":"Established","status":"True"}`),
 			Result{Current, "status.conditions[type=Established].status", "condition Established is True"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkStatus(t, tc.obj, tc.want) })
 	}
+}
+
+func TestCompute_HorizontalPodAutoscaler(t *testing.T) {
+	const (
+		able   = `{"type":"AbleToScale","status":"True","reason":"ReadyForNewScale"}`
+		active = `{"type":"ScalingActive","status":"True","reason":"ValidMetricFound"}`
+	)
+	for name, tc := range map[string]struct {
+		conditions string
+		want       Result
+	}{
+		"new":        {``, Result{InProgress, "AbleToScale", "condition AbleToScale does not exist"}},
+		"no target":  {`{"type":"AbleToScale","status":"False","reason":"FailedGetScale"}`, Result{InProgress, "AbleToScale", "condition AbleToScale is False: FailedGetScale"}},
+		"no metrics": {able + `,{"type":"ScalingActive","status":"False","reason":"FailedGetResourceMetric"}`, Result{InProgress, "ScalingActive", "condition ScalingActive is False: FailedGetResourceMetric"}},
+		"disabled":   {able + `,{"type":"ScalingActive","status":"False","reason":"ScalingDisabled"}`, Result{Current, "ScalingActive", "condition ScalingActive is False: ScalingDisabled"}},
+		"limited":    {able + `,` + active + `,{"type":"ScalingLimited","status":"True","reason":"TooFewReplicas"}`, Result{Current, "ScalingActive", "condition ScalingActive is True: ValidMetricFound"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conditionType := tc.want.Field
+			tc.want.Field = "status.conditions[type=" + conditionType + "].status"
+			checkStatus(t, `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","status":{"conditions":[`+tc.conditions+`]}}`, tc.want)
+			tc.want.Field = `metadata.annotations["autoscaling.alpha.kubernetes.io/conditions"]`
+			annotation := strconv.Quote(`[` + tc.conditions + `]`)
+			checkStatus(t, `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"annotations":{"autoscaling.alpha.kubernetes.io/conditions":`+annotation+`}}}`, tc.want)
+		})
+	}
+	checkStatus(t, `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"annotations":{"autoscaling.alpha.kubernetes.io/conditions":"{"}}}`,
+		Result{Unknown, `metadata.annotations["autoscaling.alpha.kubernetes.io/conditions"]`, "autoscaling.alpha.kubernetes.io/conditions: unexpected end of JSON input"})
 }

@@ -16,7 +16,7 @@ func ExampleCompute() {
 		fmt.Println(err)
 		return
 	}
-	result := readiness.Compute(deployment)
+	result := readiness.Compute(deployment, nil)
 	fmt.Println(result.Status)
 	fmt.Println(result.Field)
 	fmt.Println(result.Message)
@@ -40,8 +40,8 @@ func ExampleRule() {
 		Failed:  []readiness.Check{{Condition: "Failed"}},
 		Current: []readiness.Check{{Condition: "Complete"}},
 	}
-	fmt.Println(readiness.Compute(job))
-	fmt.Println(readiness.Compute(job, completed))
+	fmt.Println(readiness.Compute(job, nil))
+	fmt.Println(readiness.Compute(job, &readiness.Options{Rules: []readiness.Rule{completed}}))
 	// Output:
 	// Current: the job has started: 1 pods active, 0 succeeded, 0 failed
 	// InProgress: condition Complete does not exist

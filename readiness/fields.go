@@ -7,21 +7,30 @@ import (
 	"strings"
 )
 
-// object reads fields for the rules. A field of an unexpected type makes the status Unknown: err keeps the first such error. The
-// rules go on with the field's zero value.
+// object reads fields for the rules. Rules go on with the zero value of a field of an unexpected type.
 type object struct {
 	value   func(fields ...string) (any, bool, error)
 	text    func(fields ...string) (string, bool, error)
 	integer func(fields ...string) (int64, bool, error)
 
-	conditions []condition
-	err        error
-	badField   string
+	allConditions []condition // of status.conditions, once hasConditions
+	hasConditions bool
+
+	observations []string // fields of an unexpected type
+	isBuiltin    bool     // a field of an unexpected type makes the status Unknown
+	err          error    // the first error of a built-in kind
+	badField     string   // its path
 }
 
-// fail keeps the first error and the path of its field.
+// fail handles a field of an unexpected type.
 func (o *object) fail(path string, err error) {
-	if o.err == nil && err != nil {
+	switch {
+	case err == nil:
+	case !o.isBuiltin:
+		if text := err.Error(); !slices.Contains(o.observations, text) {
+			o.observations = append(o.observations, text)
+		}
+	case o.err == nil:
 		o.err = err
 		o.badField = path
 	}
@@ -69,76 +78,14 @@ func (o *object) strings(fields ...string) []string {
 	return texts
 }
 
-// condition is an entry of status.conditions.
-type condition struct {
-	name, status, reason, message string
-	observed                      int64 // generation
-	hasObserved                   bool
-}
-
-func (o *object) readConditions() {
-	for i, item := range o.list("status", "conditions") {
-		entry, ok := item.(map[string]any)
-		if !ok {
-			o.fail("status.conditions", fmt.Errorf(".status.conditions[%d]: is %T, not an object", i, item))
-			return
-		}
-		text := func(name string) string {
-			value, ok := entry[name].(string)
-			if !ok && entry[name] != nil {
-				o.fail("status.conditions", fmt.Errorf(".status.conditions[%d].%s: is %T, not string", i, name, entry[name]))
-			}
-			return value
-		}
-		c := condition{name: text("type"), status: text("status"), reason: text("reason"), message: text("message")}
-		c.observed, c.hasObserved = entry["observedGeneration"].(int64)
-		o.conditions = append(o.conditions, c)
-	}
-}
-
-// condition returns the first condition of the type.
-func (o *object) condition(name string) (condition, bool) {
-	for _, c := range o.conditions {
-		if c.name == name {
-			return c, true
-		}
-	}
-	return condition{name: name}, false
-}
-
-// behind returns InProgress if c.observedGeneration < metadata.generation, or the zero Result.
-func (o *object) behind(c condition) Result {
-	generation := o.count(0, "metadata", "generation")
-	if !c.hasObserved || c.observed >= generation {
-		return Result{}
-	}
-	message := fmt.Sprintf("condition %s is of generation %d, the object is at %d", c.name, c.observed, generation)
-	return Result{InProgress, c.path("observedGeneration"), message}
-}
-
-// path returns the path of a field of the condition.
-func (c condition) path(field string) string {
-	return elementPath("conditions", "type", c.name, field)
-}
-
-// elementPath returns "status.LIST[KEY=VALUE].FIELD".
+// elementPath returns "LIST[KEY=VALUE].FIELD".
 func elementPath(list, key, value, field string) string {
 	if value == "" || strings.ContainsFunc(value, isNotPlain) {
 		value = strconv.Quote(value)
 	}
-	return "status." + list + "[" + key + "=" + value + "]." + field
+	return list + "[" + key + "=" + value + "]." + field
 }
 
 func isNotPlain(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_./", c)
-}
-
-// result returns the status with the condition as its reason.
-func (c condition) result(status Status) Result {
-	return Result{status, c.path("status"), explained(fmt.Sprintf("condition %s is %s", c.name, c.status), c.reason, c.message)}
-}
-
-// explained joins the non-empty parts: a fact and its explanations.
-func explained(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }

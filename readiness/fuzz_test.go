@@ -25,12 +25,12 @@ func FuzzCompute(f *testing.F) {
 			t.Skip()
 		}
 		for _, kind := range [][2]string{{"", ""}, {"apps/v1", "Deployment"}, {"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"}, {"v1", "Pod"},
-			{"batch/v1", "Job"}, {"v1", "Service"}, {"v1", "PersistentVolumeClaim"}, {"policy/v1", "PodDisruptionBudget"}, {"apiextensions.k8s.io/v1", "CustomResourceDefinition"}} {
+			{"batch/v1", "Job"}, {"v1", "Service"}, {"v1", "PersistentVolumeClaim"}, {"policy/v1", "PodDisruptionBudget"}, {"autoscaling/v1", "HorizontalPodAutoscaler"}, {"apiextensions.k8s.io/v1", "CustomResourceDefinition"}} {
 			if kind[1] != "" {
 				obj.SetAPIVersion(kind[0])
 				obj.SetKind(kind[1])
 			}
-			result := Compute(obj)
+			result := Compute(obj, nil)
 			assert.NotEmpty(t, result.Status)
 			assert.NotEmpty(t, result.Message)
 			assert.LessOrEqual(t, len(result.Message), maxMessage)
@@ -40,7 +40,7 @@ func FuzzCompute(f *testing.F) {
 			}
 			lazy, err := unstructured.As[unstructured.Lazy](obj)
 			require.NoError(t, err)
-			assert.Equal(t, result, Compute(lazy))
+			assert.Equal(t, result, Compute(lazy, nil))
 		}
 	})
 }

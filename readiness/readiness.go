@@ -7,29 +7,29 @@
 //
 // A caller's [Rule] supports kinds with their status in custom fields. dynamic.Ready is the wait condition for a status.
 //
-// The rules are kstatus's, as used by Flux, Helm and kpt. They are applied in this order, and the first decisive rule wins:
+// The first decisive rule wins:
 //
 //  1. An object with a deletionTimestamp is Terminating.
-//  2. An object with status.observedGeneration != metadata.generation is InProgress: its controller has yet to see the last
+//  2. The caller's [Rule] for its kind decides.
+//  3. An object with status.observedGeneration != metadata.generation is InProgress: its controller has yet to see the last
 //     change.
-//  3. The condition Reconciling with status True makes it InProgress, Stalled makes it Failed.
-//  4. The caller's [Rule] for its kind decides.
+//  4. The condition Reconciling with status True makes it InProgress, Stalled makes it Failed.
 //  5. The rules for built-in kinds decide: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Pod, Job,
-//     CronJob, PersistentVolumeClaim, Service, ConfigMap, Secret, PodDisruptionBudget, CustomResourceDefinition, APIService.
-//  6. The condition Ready decides: Current if its status is True, InProgress otherwise.
-//  7. Everything else is Current.
+//     CronJob, PersistentVolumeClaim, Service, Ingress, HorizontalPodAutoscaler, ConfigMap, Secret, PodDisruptionBudget,
+//     CustomResourceDefinition, APIService.
+//  6. A condition Accepted, Valid, ResolvedRefs, Programmed, Synced, Reconciled, Installed, Established, Healthy, Available or
+//     Ready makes it InProgress if its status is not True. This includes the conditions of each parent, ancestor and listener, as
+//     the Gateway API has them.
+//  7. One of these conditions with status True makes it Current.
+//  8. A custom resource without a status is InProgress if its kind has the subresource status: no controller has reported yet.
+//     [Options] has the subresource. For a kind without a controller pass a [Rule] without checks.
+//  9. Everything else is Current.
 //
-// Two of kstatus's rules surprise: a Job is Current as soon as it has started, and a Service of type LoadBalancer as soon as it
-// has a cluster IP. A Rule changes that. This package differs from kstatus:
+// A field of an unexpected type decides nothing, and Result.Message mentions it. In built-in kinds it makes the status Unknown.
+// Conditions are ignored if their own observedGeneration is set and behind: the object is InProgress.
 //
-//   - A Pod whose phase is Failed is Failed, not Current.
-//   - A paused Deployment with all replicas updated and available is Current, as for kubectl rollout status.
-//   - A StatefulSet, ReplicaSet, ReplicationController, Deployment or PodDisruptionBudget without a
-//     status.observedGeneration is InProgress: it has just been created.
-//   - A ReplicationController is read like a ReplicaSet, and an APIService by its condition Available.
-//   - Reconciling, Stalled and Ready are ignored if their own observedGeneration is set and behind.
-//   - A field of an unexpected type makes the status Unknown. So does a condition read by a rule if its status is not True,
-//     False or Unknown.
+// The rules extend kstatus's, as used by Flux, Helm and kpt. docs/READINESS.md compares the results with kstatus's and Argo CD's,
+// with a reason for each difference. A Job is Current as soon as it has started, as for kstatus. A Rule changes that.
 package readiness
 
 import (
@@ -77,38 +77,51 @@ func (r Result) String() string { return string(r.Status) + ": " + r.Message }
 // maxMessage limits a Message, in bytes.
 const maxMessage = 1000
 
+// Options are rules and facts about the kind of an object.
+type Options struct {
+	// Rules replace the built-in rules of their kinds. The first rule with the object's group and kind applies. The status is
+	// Unknown if that rule is not valid ([Rule.Validate]).
+	Rules []Rule
+	// StatusSubresource reports whether the object's kind has the subresource status, as discovery has it. nil means not known,
+	// for example offline: a custom resource without a status is then Current, with a message about it.
+	StatusSubresource *bool
+}
+
 // Compute returns the status of an *Object or a *Lazy. Both have the same result, but only the fields used by the rules are
-// decoded of a Lazy. The object must be whole, status included: metadata alone is mostly Current.
-//
-// The first of the caller's rules with the object's group and kind replaces the built-in rule. The status is Unknown if that rule
-// is not valid ([Rule.Validate]) or obj is nil.
+// decoded of a Lazy. The object must be whole, status included: metadata alone is mostly Current. The status of nil is Unknown.
+// opts may be nil. Handle.Readiness of package dynamic fills in the options.
 //
 // The result depends on the time for an unschedulable Pod: it is InProgress for its first 15 seconds and Failed later. Compute is
 // safe for concurrent use while nobody changes the object.
-func Compute[O *unstructured.Object | *unstructured.Lazy](obj O, rules ...Rule) Result {
+func Compute[O *unstructured.Object | *unstructured.Lazy](obj O, opts *Options) Result {
 	if obj == nil {
 		return Result{Status: Unknown, Message: "there is no object"}
+	}
+	if opts == nil {
+		opts = &Options{}
 	}
 	o := &object{
 		value:   func(fields ...string) (any, bool, error) { return unstructured.Get[any](obj, fields...) },
 		text:    func(fields ...string) (string, bool, error) { return unstructured.Get[string](obj, fields...) },
 		integer: func(fields ...string) (int64, bool, error) { return unstructured.Get[int64](obj, fields...) },
 	}
-	result := o.compute(rules)
+	result := o.compute(opts)
 	if o.err != nil {
 		result = Result{Status: Unknown, Field: o.badField, Message: o.err.Error()}
+	}
+	for _, observation := range o.observations {
+		result.Message += "; " + observation
 	}
 	result.Message = sanitize.Text(result.Message, maxMessage)
 	return result
 }
 
-func (o *object) compute(rules []Rule) Result {
-	o.readConditions()
-	if result := o.generic(); result != (Result{}) || o.err != nil {
-		return result
+func (o *object) compute(opts *Options) Result {
+	if deleted := o.string("metadata", "deletionTimestamp"); deleted != "" {
+		return o.terminating(deleted)
 	}
 	kind := schema.FromAPIVersionAndKind(o.string("apiVersion"), o.string("kind")).GroupKind()
-	for _, rule := range rules {
+	for _, rule := range opts.Rules {
 		if rule.Group != kind.Group || rule.Kind != kind.Kind {
 			continue
 		}
@@ -117,48 +130,50 @@ func (o *object) compute(rules []Rule) Result {
 		}
 		return rule.apply(o)
 	}
+	if result := cmp.Or(o.outdated(), o.kstatusConditions()); result != (Result{}) {
+		return result
+	}
 	if builtin := builtinRule(kind); builtin != nil {
+		o.isBuiltin = true
 		return builtin(o)
 	}
-	ready, found := o.condition("Ready")
-	behind := o.behind(ready)
-	switch {
-	case !found:
-		return Result{Status: Current, Message: "no condition or rule says otherwise"}
-	case behind != Result{}:
-		return behind
-	case ready.status == "True":
-		return ready.result(Current)
-	case ready.status == "False", ready.status == "Unknown":
-		return ready.result(InProgress)
-	default:
-		return Result{Unknown, ready.path("status"), fmt.Sprintf("condition Ready has status %q", ready.status)}
-	}
+	return cmp.Or(o.positiveConditions(), o.withoutConditions(kind.Group, opts.StatusSubresource))
 }
 
-// generic applies the rules for every kind. It returns the zero Result if no rule decides.
-func (o *object) generic() Result {
-	if since := o.string("metadata", "deletionTimestamp"); since != "" {
-		message := "being deleted since " + since
-		if finalizers := o.strings("metadata", "finalizers"); len(finalizers) > 0 {
-			message += ", with the finalizers " + strings.Join(finalizers, ", ")
-		}
-		return Result{Terminating, "metadata.deletionTimestamp", message}
+func (o *object) terminating(deleted string) Result {
+	message := "being deleted since " + deleted
+	if finalizers := o.strings("metadata", "finalizers"); len(finalizers) > 0 {
+		message += ", with the finalizers " + strings.Join(finalizers, ", ")
 	}
-	if generation, found := o.number("metadata", "generation"); found {
-		if observed, found := o.number("status", "observedGeneration"); found && observed != generation {
-			message := fmt.Sprintf("generation %d is not observed yet: status is of generation %d", generation, observed)
-			return Result{InProgress, "status.observedGeneration", message}
-		}
+	return Result{Terminating, "metadata.deletionTimestamp", message}
+}
+
+// outdated returns InProgress if the status is of an older or newer generation, or the zero Result.
+func (o *object) outdated() Result {
+	generation, hasGeneration := o.number("metadata", "generation")
+	observed, isObserved := o.number("status", "observedGeneration")
+	if !hasGeneration || !isObserved || observed == generation {
+		return Result{}
 	}
-	for _, c := range o.conditions {
-		switch {
-		case c.status != "True":
-		case c.name == "Reconciling":
-			return cmp.Or(o.behind(c), c.result(InProgress))
-		case c.name == "Stalled":
-			return cmp.Or(o.behind(c), c.result(Failed))
-		}
+	message := fmt.Sprintf("generation %d is not observed yet: status is of generation %d", generation, observed)
+	return Result{InProgress, "status.observedGeneration", message}
+}
+
+// withoutConditions returns the status of an object of any kind if no condition decides.
+func (o *object) withoutConditions(group string, hasSubresource *bool) Result {
+	current := Result{Status: Current, Message: "no condition or rule says otherwise"}
+	status, _, _ := o.value("status") // obj is readable up to here
+	fields, isMap := status.(map[string]any)
+	isWritten := status != nil && (!isMap || len(fields) > 0)
+	switch {
+	case isWritten || isBuiltinGroup(group):
+		return current
+	case hasSubresource == nil:
+		current.Message = "there is no status, and it is not known whether the kind has the subresource status"
+		return current
+	case *hasSubresource:
+		return Result{InProgress, "status", "no controller has reported yet"}
+	default:
+		return current
 	}
-	return Result{}
 }

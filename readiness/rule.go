@@ -13,11 +13,12 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Rule defines the status of one kind. It is data and can be stored as JSON or YAML.
+// Rule defines the status of a kind. It is data and can be stored as JSON or YAML.
 //
 // The object is Failed if any check of Failed holds, else InProgress if any check of InProgress holds, else Current if all checks
-// of Current hold, and otherwise InProgress. A rule without checks makes every object of the kind Current. The rules for every
-// kind, such as deletion, decide first: see the order in the package's documentation.
+// of Current hold, and otherwise InProgress. No check holds while the status is outdated. A rule without checks makes every object
+// of the kind Current, which suits kinds without a controller. Only deletion comes before a rule: see the package's
+// documentation.
 type Rule struct {
 	// Group is the API group, empty for the core group. A rule applies to all versions of the group.
 	Group string `json:"group,omitempty"`
@@ -26,15 +27,19 @@ type Rule struct {
 	Failed     []Check `json:"failed,omitempty"`
 	InProgress []Check `json:"inProgress,omitempty"`
 	Current    []Check `json:"current,omitempty"`
+
+	// IgnoreObservedGeneration is for a controller that does not keep status.observedGeneration up to date. By default the status
+	// is outdated while that integer differs from metadata.generation, and the object is InProgress.
+	IgnoreObservedGeneration bool `json:"ignoreObservedGeneration,omitempty"`
 }
 
-// Check compares one condition or one field.
+// Check compares a condition or a field.
 type Check struct {
 	// Condition is the type of an entry of status.conditions, in its exact case. An absent entry does not hold, nor does an entry
 	// with observedGeneration < metadata.generation.
 	Condition string `json:"condition,omitempty"`
 	// Field is the path of a field, as of [unstructured.ParsePath]: "status.phase", "status.loadBalancer.ingress[0].ip". An
-	// absent or null field does not hold.
+	// absent or null field does not hold, nor does a field below a value of an unexpected type.
 	Field string `json:"field,omitempty"`
 	// Values are the accepted values. Booleans and numbers are compared in their JSON form: "true", "3". By default a condition
 	// holds if its status is True, and a field if it exists.
@@ -78,8 +83,12 @@ func (c Check) validate() error {
 	return err
 }
 
-// apply returns the status of an object if generic did not decide.
+// apply returns the status of an object that is not being deleted.
 func (r Rule) apply(o *object) Result {
+	hasChecks := len(r.Failed)+len(r.InProgress)+len(r.Current) > 0
+	if outdated := o.outdated(); hasChecks && !r.IgnoreObservedGeneration && outdated != (Result{}) {
+		return outdated
+	}
 	for _, check := range r.Failed {
 		if result, holds := check.evaluate(o); holds {
 			result.Status = Failed
@@ -112,9 +121,10 @@ func (c Check) evaluate(o *object) (result Result, holds bool) {
 	result.Field = c.Field
 	fields, _ := unstructured.ParsePath(c.Field) // it has been validated
 	value, found, err := o.value(fields...)
-	o.fail(c.Field, err)
 	text := valueText(value)
 	switch {
+	case err != nil:
+		result.Message = err.Error()
 	case !found:
 		result.Message = c.Field + " does not exist"
 	case len(c.Values) == 0, slices.Contains(c.Values, text):

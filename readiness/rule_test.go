@@ -40,8 +40,13 @@ func TestRule_DecidesInOrder(t *testing.T) {
 		"all hold": {``, synced, `,"location":"x","parts":[{"name":"a","ratio":0.5}]`,
 			Result{Current, "status.parts[name=a].ratio", "status.parts[name=a].ratio is 0.5"}},
 		"field of another type": {``, synced, `,"location":"x","parts":3`,
-			Result{Unknown, "status.parts[name=a].ratio", ".status.parts: is int64, not map[string]any or []any"}},
-		"deleted condition first": {``, `{"type":"Stalled","status":"True"}`, ``, Result{Failed, "status.conditions[type=Stalled].status", "condition Stalled is True"}},
+			Result{InProgress, "status.parts[name=a].ratio", ".status.parts: is int64, not map[string]any or []any"}},
+		"before Stalled": {``, synced + `,{"type":"Stalled","status":"True"}`, `,"location":"x","parts":[{"name":"a","ratio":1}]`,
+			Result{Current, "status.parts[name=a].ratio", "status.parts[name=a].ratio is 1"}},
+		"another generation": {``, synced, `,"attempts":3,"observedGeneration":1`,
+			Result{InProgress, "status.observedGeneration", "generation 2 is not observed yet: status is of generation 1"}},
+		"string as observedGeneration": {``, synced, `,"attempts":3,"observedGeneration":"1"`,
+			Result{Failed, "status.attempts", "status.attempts is 3; .status.observedGeneration: is string, not int64"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := `{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"generation":2},"spec":{` + tc.spec + `},"status":{"conditions":[` + tc.conditions + `]` + tc.status + `}}`
@@ -55,6 +60,15 @@ func TestRule_ReplacesBuiltinRule(t *testing.T) {
 	completed := Rule{Group: "batch", Kind: "Job", Failed: []Check{{Condition: "Failed"}}, Current: []Check{{Condition: "Complete"}}}
 	checkStatus(t, started, Result{InProgress, "status.conditions[type=Complete].status", "condition Complete does not exist"}, completed)
 	checkStatus(t, started, Result{Status: Current, Message: "every object of this kind is"}, Rule{Group: "batch", Kind: "Job"})
+}
+
+func TestRule_IgnoresObservedGeneration(t *testing.T) {
+	const behind = `{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"generation":2},"status":{"observedGeneration":1,"phase":"Done"}}`
+	rule := Rule{Group: "example.com", Kind: "Backup", Current: []Check{{Field: "status.phase", Values: []string{"Done"}}}, IgnoreObservedGeneration: true}
+	checkStatus(t, behind, Result{Current, "status.phase", "status.phase is Done"}, rule)
+	checkStatus(t, behind, Result{Status: Current, Message: "every object of this kind is"}, Rule{Group: "example.com", Kind: "Backup"})
+	checkStatus(t, `{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
+		Result{Terminating, "metadata.deletionTimestamp", "being deleted since 2026-01-02T03:04:05Z"}, rule)
 }
 
 func TestRule_QuotesConditionTypes(t *testing.T) {

@@ -87,18 +87,22 @@ func rollout(o *object) Result {
 const noDeadline = 1<<31 - 1
 
 func statefulSet(o *object) Result {
-	if o.string("spec", "updateStrategy", "type") == "OnDelete" {
-		return Result{Current, "spec.updateStrategy.type", "pods are updated when they are deleted: OnDelete"}
-	}
 	desired := o.count(1, "spec", "replicas")
+	updated := o.count(0, "status", "updatedReplicas")
 	unmet := cmp.Or(
 		o.notObserved(),
 		o.tooFew("replicas", "replicas are created", desired),
 		o.tooFew("readyReplicas", "replicas are ready", desired),
 		o.tooMany(desired),
 	)
+	if o.count(0, "spec", "minReadySeconds") > 0 {
+		unmet = cmp.Or(unmet, o.tooFew("availableReplicas", "replicas are available", desired))
+	}
+	message := fmt.Sprintf("replicas ready: %d, of them updated: %d", desired, updated)
+	if o.isUpdatedOnDelete() {
+		return cmp.Or(unmet, Result{Current, updateStrategy, message + "; pods are updated when they are deleted: OnDelete"})
+	}
 	if partition, found := o.number("spec", "updateStrategy", "rollingUpdate", "partition"); found {
-		message := fmt.Sprintf("replicas ready: %d, of them updated: %d", desired, o.count(0, "status", "updatedReplicas"))
 		return cmp.Or(
 			unmet,
 			o.tooFew("updatedReplicas", "replicas are updated", desired-partition),
@@ -118,6 +122,13 @@ func statefulSet(o *object) Result {
 	}
 }
 
+const updateStrategy = "spec.updateStrategy.type"
+
+// isUpdatedOnDelete reports whether the controller leaves outdated pods alone.
+func (o *object) isUpdatedOnDelete() bool {
+	return o.string("spec", "updateStrategy", "type") == "OnDelete"
+}
+
 func daemonSet(o *object) Result {
 	if _, found := o.number("metadata", "generation"); !found {
 		return Result{InProgress, "metadata.generation", "the object has no generation"}
@@ -127,13 +138,24 @@ func daemonSet(o *object) Result {
 		unknown := Result{InProgress, "status.desiredNumberScheduled", "the number of pods is not known yet"}
 		return cmp.Or(o.notObserved(), unknown)
 	}
+	current := Result{Current, "status.numberAvailable", fmt.Sprintf("pods updated and available: %d", desired)}
+	var outdated Result
+	if o.isUpdatedOnDelete() {
+		current = Result{Current, updateStrategy, fmt.Sprintf("pods available: %d; they are updated when they are deleted: OnDelete", desired)}
+	} else {
+		outdated = o.tooFew("updatedNumberScheduled", "pods are updated", desired)
+	}
+	if misscheduled := o.count(0, "status", "numberMisscheduled"); misscheduled > 0 {
+		// The controller leaves pods on nodes with a later taint NoSchedule.
+		current.Message += fmt.Sprintf("; pods on nodes that should not have one: %d", misscheduled)
+	}
 	return cmp.Or(
 		o.notObserved(),
 		o.tooFew("currentNumberScheduled", "pods are scheduled", desired),
-		o.tooFew("updatedNumberScheduled", "pods are updated", desired),
+		outdated,
 		o.tooFew("numberAvailable", "pods are available", desired),
 		o.tooFew("numberReady", "pods are ready", desired),
-		Result{Current, "status.numberAvailable", fmt.Sprintf("pods updated and available: %d", desired)},
+		current,
 	)
 }
 

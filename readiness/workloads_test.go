@@ -79,8 +79,14 @@ func TestCompute_StatefulSet(t *testing.T) {
 			Result{InProgress, "status.currentRevision", "revision is a, not yet b"}},
 		"complete": {`"replicas":3`, complete + `,"currentRevision":"b","updateRevision":"b"`,
 			Result{Current, "status.readyReplicas", "replicas updated and ready: 3"}},
-		"OnDelete": {`"replicas":3,"updateStrategy":{"type":"OnDelete"}`, ``,
-			Result{Current, "spec.updateStrategy.type", "pods are updated when they are deleted: OnDelete"}},
+		"OnDelete": {`"replicas":3,"updateStrategy":{"type":"OnDelete"}`, complete + `,"updatedReplicas":1,"currentRevision":"a","updateRevision":"b"`,
+			Result{Current, "spec.updateStrategy.type", "replicas ready: 3, of them updated: 1; pods are updated when they are deleted: OnDelete"}},
+		"OnDelete, new": {`"replicas":3,"updateStrategy":{"type":"OnDelete"}`, ``, Result{InProgress, "status.observedGeneration", "no generation is observed yet"}},
+		"OnDelete, few ready": {`"replicas":3,"updateStrategy":{"type":"OnDelete"}`, `"observedGeneration":2,"replicas":3,"readyReplicas":1`,
+			Result{InProgress, "status.readyReplicas", "1 of 3 replicas are ready"}},
+		"few available": {`"replicas":3,"minReadySeconds":10`, complete + `,"availableReplicas":2`, Result{InProgress, "status.availableReplicas", "2 of 3 replicas are available"}},
+		"partition of all": {`"replicas":3,"updateStrategy":{"rollingUpdate":{"partition":5}}`, complete + `,"currentRevision":"a","updateRevision":"b"`,
+			Result{Current, "status.updatedReplicas", "replicas ready: 3, of them updated: 0"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkStatus(t, workload("StatefulSet", tc.spec, tc.status), tc.want) })
 	}
@@ -102,10 +108,14 @@ func TestCompute_DaemonSet(t *testing.T) {
 			Result{InProgress, "status.numberReady", "2 of 3 pods are ready"}},
 		"complete": {`"observedGeneration":2,"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":3`,
 			Result{Current, "status.numberAvailable", "pods updated and available: 3"}},
+		"misscheduled": {`"observedGeneration":2,"desiredNumberScheduled":3,"currentNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3,"numberReady":3,"numberMisscheduled":1`,
+			Result{Current, "status.numberAvailable", "pods updated and available: 3; pods on nodes that should not have one: 1"}},
 		"no nodes": {`"observedGeneration":2,"desiredNumberScheduled":0`, Result{Current, "status.numberAvailable", "pods updated and available: 0"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkStatus(t, workload("DaemonSet", ``, tc.status), tc.want) })
 	}
+	checkStatus(t, workload("DaemonSet", `"updateStrategy":{"type":"OnDelete"}`, `"observedGeneration":2,"desiredNumberScheduled":3,"currentNumberScheduled":3,"numberAvailable":3,"numberReady":3`),
+		Result{Current, "spec.updateStrategy.type", "pods available: 3; they are updated when they are deleted: OnDelete"})
 	checkStatus(t, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{}}`, Result{InProgress, "metadata.generation", "the object has no generation"})
 }
 

@@ -125,7 +125,7 @@ func objectFields(obj *unstructured.Object, now time.Time) []field {
 	fields = append(fields, deletionFields(obj, now)...)
 	fields = append(fields, ownerFields(obj)...)
 	if nested.Value(obj.Object, "status") != nil {
-		fields = append(fields, text("Health", readiness.Compute(obj).String()))
+		fields = append(fields, text("Health", readiness.Compute(obj, nil).String()))
 	}
 	rest, conditions := contentFields(obj)
 	fields = append(fields, rest...)

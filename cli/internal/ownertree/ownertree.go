@@ -299,7 +299,7 @@ func (f *finder) readByGet(ctx context.Context, node *Node) {
 	obj, err := node.in.Get(ctx, node.Object.GetName(), nil)
 	switch {
 	case err == nil:
-		node.Health = readiness.Compute(obj)
+		node.Health = node.in.Readiness(obj)
 	case apierrors.IsNotFound(err):
 		node.Health = readiness.Result{Status: readiness.Terminating, Message: "deleted meanwhile"}
 	case ctx.Err() == nil:
@@ -324,7 +324,7 @@ func (f *finder) readByList(ctx context.Context, nodes []*Node) {
 			return
 		}
 		if node := wanted[obj.GetUID()]; node != nil {
-			node.Health = readiness.Compute(obj)
+			node.Health = node.in.Readiness(obj)
 			delete(wanted, obj.GetUID())
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -122,7 +121,7 @@ func (o *waitOptions) await(ctx, waitCtx context.Context, t *target, conditions 
 	for _, condition := range conditions {
 		display.Update(key, "waiting for %s: %s", t, condition.text)
 		obj, err := o.awaitOne(waitCtx, t, condition, func(obj *unstructured.Object) {
-			display.Update(key, "waiting for %s: %s: it is %s", t, condition.text, readiness.Compute(obj))
+			display.Update(key, "waiting for %s: %s: it is %s", t, condition.text, t.resource.Readiness(obj))
 		})
 		if err != nil {
 			return o.waitError(ctx, t, condition, err)
