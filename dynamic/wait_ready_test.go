@@ -142,7 +142,7 @@ func ExampleReady() {
 	// wait for deployments.apps "shop/web": it is Failed: condition Progressing is False: ProgressDeadlineExceeded
 }
 
-// Readiness explains an object that has been read before. It sends no request.
+// The status of an object that has been listed: no request is sent.
 func ExampleHandle_Readiness() {
 	deployments, closeAll := rolling()
 	defer closeAll()
