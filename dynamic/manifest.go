@@ -29,7 +29,7 @@ type ManifestObject struct {
 //
 // If an earlier CustomResourceDefinition of the manifest defines the kind of an object, ForObjects waits until the definition
 // is established and discovery serves its kinds. The body must have created the definition. ctx bounds the wait. An object in
-// front of its definition has no resource.
+// front of its definition has no resource: [InstallOrder] sorts the objects of a manifest that is in memory.
 //
 // The namespace of a cluster-scoped object is dropped, with a warning; kubectl apply drops it silently. The verbs of [Resource]
 // reject such an object. An error of objects is yielded unchanged. If the resource of an object is not found, the loop ends

@@ -32,7 +32,9 @@ func TestResolver_KindsOfTheSameManifest(t *testing.T) {
 	require.NoError(t, err)
 	resolver := manifest.NewResolver(c.WithDefaults(&dynamic.Defaults{FieldManager: "test"}))
 	var resources []string
-	for _, obj := range manifest.DefinitionsFirst(objects) {
+	ordered, err := manifest.InstallOrder(objects, "default")
+	require.NoError(t, err)
+	for _, obj := range ordered {
 		found, err := resolver.Resolve(t.Context(), obj)
 		require.NoError(t, err)
 		resources = append(resources, found.Resource.String())
@@ -41,7 +43,7 @@ func TestResolver_KindsOfTheSameManifest(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	assert.Equal(t, []string{"customresourcedefinitions.apiextensions.k8s.io", "leaves.manifest.example.com", "configmaps"}, resources)
+	assert.Equal(t, []string{"customresourcedefinitions.apiextensions.k8s.io", "configmaps", "leaves.manifest.example.com"}, resources)
 }
 
 func TestResolver_Errors(t *testing.T) {

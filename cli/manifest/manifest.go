@@ -6,7 +6,8 @@
 //	…
 //	objects, err := files.Read(ctx)
 //	resolver := manifest.NewResolver(client)
-//	for _, obj := range manifest.DefinitionsFirst(objects) {
+//	ordered, err := manifest.InstallOrder(objects, namespace)
+//	for _, obj := range ordered {
 //		found, err := resolver.Resolve(ctx, obj)
 //		…
 //	}

@@ -116,24 +116,19 @@ func TestReader_StopsReadingStdin(t *testing.T) {
 	require.NoError(t, write.Close())
 }
 
-func TestDefinitionsFirst_MovesDefinitionOnly(t *testing.T) {
-	definition := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n" +
-		"spec: {group: example.com, names: {kind: Foo}}\n"
-	foo := func(name string) string {
-		return "apiVersion: example.com/v1\nkind: Foo\nmetadata: {name: " + name + "}\n"
+func TestInstallOrder_KeepsPositions(t *testing.T) {
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
+	objects, err := manifest.Decode("all.yaml", strings.NewReader(configMap("a")+"---\n"+configMap("b")+"---\n"+namespace))
+	require.NoError(t, err)
+	ordered, err := manifest.InstallOrder(objects, "shop")
+	require.NoError(t, err)
+	var positions []string
+	for _, obj := range ordered {
+		positions = append(positions, obj.GetName()+" in "+obj.Position())
 	}
-	for _, c := range []struct {
-		documents, want []string
-	}{
-		{[]string{configMap("a"), foo("x"), configMap("b"), definition, foo("z")}, []string{"a", "foos.example.com", "x", "b", "z"}},
-		{[]string{configMap("a"), definition, foo("x")}, []string{"a", "foos.example.com", "x"}},
-	} {
-		objects, err := manifest.Decode("all.yaml", strings.NewReader(strings.Join(c.documents, "---\n")))
-		require.NoError(t, err)
-		var names []string
-		for _, obj := range manifest.DefinitionsFirst(objects) {
-			names = append(names, obj.GetName())
-		}
-		assert.Equal(t, c.want, names)
-	}
+	assert.Equal(t, []string{"shop in all.yaml: document 3, line 11", "a in all.yaml: document 1, line 1", "b in all.yaml: document 2, line 6"}, positions)
+
+	objects[0].SetAnnotations(map[string]string{"config.kubernetes.io/depends-on": "/namespaces/shop/ConfigMap/a"})
+	_, err = manifest.InstallOrder(objects, "shop")
+	assert.ErrorContains(t, err, `dependency cycle: ConfigMap "a" → ConfigMap "a"`)
 }

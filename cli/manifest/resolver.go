@@ -93,28 +93,26 @@ type notServedError struct {
 func (e *notServedError) Error() string { return e.text }
 func (e *notServedError) Unwrap() error { return e.err }
 
-// DefinitionsFirst returns the objects in the order of their dependencies: a CustomResourceDefinition is moved before the first
-// object of its kind. The order is otherwise unchanged.
-func DefinitionsFirst(objects []*Object) []*Object {
-	definitions := map[schema.GroupKind]*Object{}
-	for _, obj := range objects {
-		if kind, isDefinition := definedKind(obj.Object); isDefinition && definitions[kind] == nil {
-			definitions[kind] = obj
-		}
+// InstallOrder returns the objects in the order of [dynamic.InstallOrder], one stage after the other. namespace is the namespace of
+// namespaced objects that name none.
+func InstallOrder(objects []*Object, namespace string) ([]*Object, error) {
+	plain := make([]*unstructured.Object, len(objects))
+	sources := make(map[*unstructured.Object]*Object, len(objects))
+	for i, obj := range objects {
+		plain[i] = obj.Object
+		sources[obj.Object] = obj
+	}
+	stages, err := dynamic.InstallOrder(plain, namespace)
+	if err != nil {
+		return nil, err
 	}
 	ordered := make([]*Object, 0, len(objects))
-	moved := map[*Object]bool{}
-	for _, obj := range objects {
-		if definition := definitions[obj.GroupVersionKind().GroupKind()]; definition != nil && !moved[definition] {
-			moved[definition] = true
-			ordered = append(ordered, definition)
-		}
-		if !moved[obj] {
-			moved[obj] = true
-			ordered = append(ordered, obj)
+	for _, stage := range stages {
+		for _, obj := range stage {
+			ordered = append(ordered, sources[obj])
 		}
 	}
-	return ordered
+	return ordered, nil
 }
 
 // definedKind returns the kind of a CustomResourceDefinition.

@@ -43,9 +43,29 @@ func TestAnyctl_OwnLines(t *testing.T) {
 		assert.Equal(t, c.fails, r.code != 0, "%s: %s", c.line, r.stderr)
 		assert.Regexp(t, c.want, r.stdout+r.stderr, "%s", c.line)
 	}
+	t.Run("namespace behind its objects", o.namespaceBehindObjects)
 	t.Run("watch several kinds", o.watchSeveralKinds)
 	t.Run("watch only with events", o.watchOnly)
 	t.Run("closed pipe", o.closedPipe)
+}
+
+// namespaceBehindObjects applies a file in which a namespace follows its object. The output is that of kubectl for the objects in
+// the right order; kubectl reports the object of the wrong order as an error.
+func (o *oracle) namespaceBehindObjects(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: $NS-new}\n"
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: $NS-new}\n"
+	files := map[string]string{"right.yaml": namespace + "---\n" + object, "wrong.yaml": object + "---\n" + namespace}
+	apply := func(p *program, file string) result {
+		r := p.run(t, &oracleCase{line: "apply --server-side -f " + file, files: files}, o.fixtures, o.kubectl)
+		o.kubectl.simple(t, "delete namespace $NS-new --ignore-not-found", o.fixtures)
+		return r
+	}
+	right := apply(o.kubectl, "right.yaml")
+	require.Zero(t, right.code, right.stderr)
+	assert.Contains(t, apply(o.kubectl, "wrong.yaml").stderr, "not found")
+	for file := range files {
+		assert.Equal(t, right, apply(o.anyctl, file), file)
+	}
 }
 
 func (o *oracle) watchSeveralKinds(t *testing.T) {

@@ -50,7 +50,8 @@ func applyCommand(s *command.State) *cobra.Command {
 		Use:   "apply -f FILENAME",
 		Short: "Apply a configuration to a resource by file name or stdin, on the server",
 		Long: "Apply a configuration to a resource by file name or stdin. The fields of each object are merged by the server " +
-			"(server-side apply). CustomResourceDefinitions are applied before the objects of their kinds.",
+			"(server-side apply). Namespaces, CustomResourceDefinitions and objects that others refer to are applied first. The " +
+			"annotation config.kubernetes.io/depends-on adds dependencies.",
 		Example: "  anyctl apply -f ./deploy\n  cat pod.json | anyctl apply -f -",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
 	}
@@ -101,7 +102,11 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 	if err != nil {
 		return err
 	}
-	return eachManifestObject(ctx, s, "applied", manifest.DefinitionsFirst(objects), readErr, func(obj *manifest.Object) error {
+	objects, err = installOrder(ctx, s, objects)
+	if err != nil {
+		return err
+	}
+	return eachManifestObject(ctx, s, "applied", objects, readErr, func(obj *manifest.Object) error {
 		found, err := find(ctx, obj)
 		if err != nil {
 			return err
@@ -176,6 +181,15 @@ func managerText(conflict *dynamic.FieldConflict) string {
 		text += " at " + conflict.Time.UTC().Format(time.RFC3339)
 	}
 	return text
+}
+
+// installOrder returns the objects of files in the order of their installation.
+func installOrder(ctx context.Context, s *command.State, objects []*manifest.Object) ([]*manifest.Object, error) {
+	namespace, _, err := s.Connection.Namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.InstallOrder(objects, namespace)
 }
 
 // eachManifestObject calls write for each object, continues after errors, and reports a tally. readErr is the error of reading

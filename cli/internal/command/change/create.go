@@ -106,7 +106,11 @@ func (o *createOptions) createAll(ctx context.Context, s *command.State, objects
 	if err != nil {
 		return err
 	}
-	return eachManifestObject(ctx, s, "created", manifest.DefinitionsFirst(objects), readErr, func(obj *manifest.Object) error {
+	objects, err = installOrder(ctx, s, objects)
+	if err != nil {
+		return err
+	}
+	return eachManifestObject(ctx, s, "created", objects, readErr, func(obj *manifest.Object) error {
 		found, err := find(ctx, obj)
 		if err != nil {
 			return err
