@@ -16,6 +16,7 @@ type StringTable struct {
 	chunk  strings.Builder
 }
 
+// Numbers of slots.
 const (
 	TableSlots       = 512
 	PooledTableSlots = 64 // for the values of one object

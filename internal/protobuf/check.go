@@ -42,14 +42,14 @@ func (d *Decoder) checkFields(m *Message, data []byte) (err error) {
 
 // checkField validates a field, an item or an entry.
 func (d *Decoder) checkField(m *Message, f *field, number uint64, content []byte) (err error) {
-	switch {
-	case f.shape == '{':
+	switch f.shape {
+	case '{':
 		var key []byte
 		if key, content, err = splitEntry(m, f, content); err != nil {
 			return err
 		}
 		d.left -= int64(jsonread.MemberCost + len(validUTF8(key)))
-	case f.shape == 0:
+	case 0:
 		if f.name == inlined {
 			return d.inline(f, content)
 		}

@@ -73,7 +73,7 @@ func Offsets(data []byte) (offsets jsonread.FieldOffsets) {
 	_, rest, _ := delimited(data[1:])
 	offsets.Set(jsonread.FieldKind, len(data)-len(rest))
 	base := len(data) - len(raw)
-	k.Message.eachField(raw, func(f *field, start, end int) {
+	k.eachField(raw, func(f *field, start, end int) {
 		if !f.isMessage() {
 			return
 		}

@@ -66,10 +66,10 @@ func (l *ListReader) Next() ([]byte, error) {
 var errListEnds = errors.New("the list ends")
 
 func unexpectedEnd(err error) error {
-	switch err {
-	case io.EOF:
-		return fmt.Errorf("Protobuf input ends early: %w", io.ErrUnexpectedEOF)
-	case errListEnds:
+	switch {
+	case err == io.EOF:
+		return errInput
+	case errors.Is(err, errListEnds):
 		return io.EOF
 	}
 	return err

@@ -21,10 +21,6 @@ func delimitedField(number int, content ...[]byte) []byte {
 
 func textField(number int, text string) []byte { return delimitedField(number, []byte(text)) }
 
-func varintField(number int, value uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)<<3), value)
-}
-
 // envelope encodes runtime.Unknown like the API server.
 func envelope(apiVersion, kind string, raw ...[]byte) []byte {
 	typeMeta := delimitedField(1, textField(1, apiVersion), textField(2, kind))

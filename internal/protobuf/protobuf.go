@@ -23,6 +23,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,6 +34,7 @@ const MediaType = "application/vnd.kubernetes.protobuf"
 var magic = []byte("k8s\x00")
 
 var (
+	errInput     = fmt.Errorf("invalid Protobuf: the input ends early: %w", io.ErrUnexpectedEOF)
 	errTruncated = errors.New("invalid Protobuf: the message ends early")
 	errVarint    = errors.New("invalid Protobuf: a varint is too long")
 	errDepth     = errors.New("invalid Protobuf: nested too deep")
@@ -73,7 +75,7 @@ func Envelope(body []byte) (t metav1.TypeMeta, raw []byte, err error) {
 		case f.number == 2 && f.wire == wireBytes:
 			raw = f.bytes
 		case f.number == 3 && len(f.bytes) > 0:
-			return t, nil, fmt.Errorf("Protobuf with content encoding %.20q", f.bytes)
+			return t, nil, fmt.Errorf("invalid Protobuf: content encoding %.20q", f.bytes)
 		}
 	}
 	return t, raw, nil

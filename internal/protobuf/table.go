@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	_ "embed" // messages.txt.gz
-	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -57,12 +55,9 @@ type Message struct {
 	text   string // the lines of its fields
 	once   sync.Once
 	fields []field // by number
-	// alwaysPresent has a bit for each field number with presence n or d.
+	// alwaysPresent has a bit for each field number with presence n or d. The table has no number above 63.
 	alwaysPresent uint64
 }
-
-// maxNumber is the maximum field number of the table. Fields are bits of a uint64.
-const maxNumber = 63
 
 type field struct {
 	name     string // empty for an unused number; inlined for a field without a name in JSON
@@ -96,26 +91,17 @@ func Lookup(gvk schema.GroupVersionKind) (*Message, bool) {
 	return &t.messages[index], true
 }
 
-// readTable decompresses and indexes the table. The embedded table is valid: see TestTable_AllMessagesParse.
+// readTable decompresses and indexes the table. It is embedded and valid: see TestTable_AllMessagesParse.
 func readTable() *table {
-	reader, err := gzip.NewReader(bytes.NewReader(compressedTable))
-	if err != nil {
-		panic(err)
-	}
-	var text strings.Builder
-	if _, err := io.Copy(&text, reader); err != nil { //nolint:gosec // embedded
-		panic(err)
-	}
 	t := &table{kinds: map[schema.GroupVersionKind]int{}}
-	rest := text.String()
+	rest, err := decompress(compressedTable)
+	if err != nil {
+		return t // never
+	}
 	for strings.HasPrefix(rest, "=") {
 		line, after, _ := strings.Cut(rest[1:], "\n")
 		words := strings.Fields(line)
-		index, err := strconv.Atoi(words[2])
-		if err != nil {
-			panic(err)
-		}
-		t.kinds[schema.FromAPIVersionAndKind(words[0], words[1])] = index
+		t.kinds[schema.FromAPIVersionAndKind(words[0], words[1])] = number(words[2])
 		rest = after
 	}
 	count := strings.Count("\n"+rest, "\n") - strings.Count(rest, "\n\t") - 1
@@ -132,6 +118,24 @@ func readTable() *table {
 	return t
 }
 
+func decompress(data []byte) (string, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	_, err = io.Copy(&text, reader) //nolint:gosec // embedded
+	return text.String(), err
+}
+
+// number parses a number of the table.
+func number(digits string) (n int) {
+	for _, digit := range digits {
+		n = 10*n + int(digit-'0')
+	}
+	return n
+}
+
 // parsed returns m after its first use has parsed its lines.
 func (m *Message) parsed() *Message {
 	m.once.Do(m.parse)
@@ -141,29 +145,22 @@ func (m *Message) parsed() *Message {
 func (m *Message) parse() {
 	for line := range strings.Lines(m.text) {
 		words := strings.Fields(line)
-		number, err := strconv.Atoi(words[0])
-		if err != nil || number > maxNumber {
-			panic(fmt.Sprintf("message %s has field %s", m.name, words[0]))
-		}
-		for len(m.fields) <= number {
+		at := number(words[0])
+		for len(m.fields) <= at {
 			m.fields = append(m.fields, field{})
 		}
 		f := parseField(words[1], words[2])
-		f.number = uint64(number) //nolint:gosec // not negative
-		m.fields[number] = f
-		if presence := m.fields[number].presence; presence == 'n' || presence == 'd' {
-			m.alwaysPresent |= 1 << number
+		f.number = uint64(at) //nolint:gosec // not negative
+		m.fields[at] = f
+		if f.presence == 'n' || f.presence == 'd' {
+			m.alwaysPresent |= 1 << at
 		}
 	}
 	m.text = ""
 }
 
 func parseField(name, expression string) field {
-	quoted, err := json.Marshal(name)
-	if err != nil {
-		panic(err)
-	}
-	f := field{name: name, quoted: string(quoted) + ":", presence: expression[0]}
+	f := field{name: name, quoted: strconv.Quote(name) + ":", presence: expression[0]}
 	expression = expression[1:]
 	if expression[0] == '[' || expression[0] == '{' {
 		f.shape = expression[0]
@@ -182,11 +179,7 @@ func parseField(name, expression string) field {
 		return f
 	}
 	words := strings.Split(expression[1:], ",")
-	index, err := strconv.Atoi(words[0])
-	if err != nil {
-		panic(err)
-	}
-	f.message = &loadTable().messages[index]
+	f.message = &loadTable().messages[number(words[0])]
 	if len(words) > 1 {
 		f.typeMeta = metav1.TypeMeta{APIVersion: words[1], Kind: words[2]}
 	}

@@ -3,7 +3,6 @@ package protobuf
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 )
 
@@ -30,7 +29,7 @@ func ReadFrame(src io.Reader, buf *bytes.Buffer, maxFrame int64, exceeded error)
 	}
 	n, err := buf.ReadFrom(io.LimitReader(src, size))
 	if err == nil && n < size {
-		err = fmt.Errorf("Protobuf input ends early: %w", io.ErrUnexpectedEOF)
+		err = errInput
 	}
 	return buf.Bytes(), err
 }

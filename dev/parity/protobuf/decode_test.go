@@ -2,7 +2,10 @@
 package protobuf_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/anykind/anykind/dev/parity/protobuf/table"
 	"github.com/anykind/anykind/internal/testing/protobufform"
 )
 
@@ -71,4 +75,17 @@ func TestDecode_EqualsJSON(t *testing.T) {
 			require.Greater(t, compared, count/2)
 		})
 	}
+}
+
+func TestTable_IsUpToDate(t *testing.T) {
+	want, err := table.Text()
+	require.NoError(t, err)
+	compressed, err := os.Open("../../../internal/protobuf/messages.txt.gz")
+	require.NoError(t, err)
+	defer compressed.Close()
+	reader, err := gzip.NewReader(compressed)
+	require.NoError(t, err)
+	got, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got), "make protobuf-record")
 }

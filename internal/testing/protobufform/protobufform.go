@@ -46,11 +46,11 @@ func (d *Decoder) Decode(raw []byte) (Forms, error) {
 	obj, err := d.decoder.Object(d.message, raw, d.t)
 	switch {
 	case (err == nil) != (checkErr == nil):
-		return Forms{}, fmt.Errorf("Object returned the error %v, Check %v", err, checkErr)
+		return Forms{}, fmt.Errorf("different errors of Object and Check: %w", errors.Join(err, checkErr))
 	case err != nil:
 		return Forms{}, &Error{err}
 	case checked != d.decoder.Memory():
-		return Forms{}, fmt.Errorf("Object counted %d bytes, Check %d", d.decoder.Memory(), checked)
+		return Forms{}, fmt.Errorf("different memory of Object and Check: %d and %d bytes", d.decoder.Memory(), checked)
 	}
 	text, err := d.message.AppendJSON(nil, raw, d.t)
 	return Forms{obj, text}, err

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -152,11 +153,11 @@ func (d *describer) describe(t reflect.Type) {
 		if name == "" {
 			name = "."
 		}
+		if number, err := strconv.Atoi(tag[1]); err != nil || number > 63 {
+			d.failed("%s.%s has number %s", t, f.Name, tag[1])
+		}
 		m.fields = append(m.fields, field{tag[1], name, f.Type, d.omission(f, options)})
 		d.describeWithin(f.Type)
-	}
-	if len(m.fields) > 64 {
-		d.failed("%s has more than 64 fields", t)
 	}
 }
 
