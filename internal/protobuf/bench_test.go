@@ -48,3 +48,12 @@ func BenchmarkDecode(b *testing.B) {
 		return nil
 	})
 }
+
+// BenchmarkTable measures the first use of the table: reading it, and parsing the messages of a pod.
+func BenchmarkTable(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		t := readTable()
+		require.NotEmpty(b, t.messages)
+	}
+}

@@ -93,7 +93,7 @@ func randomObjects(seed int64) *randfill.Filler {
 			},
 		}
 	}
-	return fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, own), rand.NewSource(seed), scheme.Codecs).NumElements(0, 3).NilChance(.3)
+	return fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, own), rand.NewSource(seed), scheme.Codecs).NumElements(0, 2).NilChance(.4)
 }
 
 func sampleJSON(c randfill.Continue) string { return samplesOfJSON[c.Intn(len(samplesOfJSON))] }

@@ -201,11 +201,12 @@ func (d *describer) omission(f reflect.StructField, options string) string {
 			d.failed("%s has omitempty", f.Name)
 		}
 		return "o"
+	default:
+		if omitEmpty {
+			return "z"
+		}
+		return "d"
 	}
-	if omitEmpty {
-		return "z"
-	}
-	return "d"
 }
 
 func isMarshaler(t reflect.Type) bool {
@@ -251,9 +252,10 @@ func (d *describer) form(t reflect.Type) string {
 		return "{" + d.form(t.Elem())
 	case reflect.Struct:
 		return fmt.Sprintf("m%d%s", d.messages[t].index, d.typeOf(t))
+	default:
+		d.failed("%s has no form", t)
+		return ""
 	}
-	d.failed("%s has no form", t)
-	return ""
 }
 
 // typeOf returns the apiVersion and kind that the API server adds to objects within an object: the claims of StatefulSets.
