@@ -124,7 +124,7 @@ func decompress(data []byte) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	text.Grow(6 * len(data)) // enough
+	text.Grow(6 * len(data))        // enough
 	_, err = io.Copy(&text, reader) //nolint:gosec // embedded
 	return text.String(), err
 }
