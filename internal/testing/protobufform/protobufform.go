@@ -5,7 +5,9 @@ package protobufform
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,4 +68,31 @@ func (e *Error) Unwrap() error { return e.Err }
 func IsUnknownField(err error) bool {
 	_, is := errors.AsType[*protobuf.UnknownFieldError](err)
 	return is
+}
+
+// List decodes the items of a list's body. The kind of the items is the list's without the suffix List.
+func List(body io.Reader) (items []Forms, err error) {
+	l := protobuf.NewListReader(body, math.MaxInt64, errExceeded)
+	t, err := l.Header()
+	if err != nil {
+		return nil, err
+	}
+	d, err := New(schema.FromAPIVersionAndKind(t.APIVersion, strings.TrimSuffix(t.Kind, "List")))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		raw, err := l.Next()
+		if err == io.EOF {
+			return items, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		item, err := d.Decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
 }
