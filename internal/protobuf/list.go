@@ -67,7 +67,7 @@ var errListEnds = errors.New("the list ends")
 
 func unexpectedEnd(err error) error {
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return errInput
 	case errors.Is(err, errListEnds):
 		return io.EOF

@@ -83,7 +83,7 @@ func List(body io.Reader) (items []Forms, err error) {
 	}
 	for {
 		raw, err := l.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return items, nil
 		}
 		if err != nil {
