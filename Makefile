@@ -181,8 +181,8 @@ corpus: ## collect CustomResourceDefinitions and objects of public projects, and
 	$(CORPUS)
 
 .PHONY: apitest-record
-apitest-record: ## record the built-in kinds that apitest serves, from the sandbox's API server
-	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- go run ./internal/recorded/record
+apitest-record: ## record the built-in kinds that apitest serves, from a sandbox with Kubernetes VERSION (the sandbox's default)
+	$(SANDBOX) exec --components etcd,kube-apiserver $(if $(VERSION),--kubernetes-version $(VERSION)) --dir $(CURDIR)/apitest -- go run ./internal/recorded/record
 
 .PHONY: protobuf-record
 protobuf-record: ## write the table of internal/protobuf from the Go types of the Kubernetes version that dev/parity requires

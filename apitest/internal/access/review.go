@@ -23,6 +23,7 @@ type resourceAttributes struct {
 	Namespace   string `json:"namespace"`
 	Verb        string `json:"verb"`
 	Group       string `json:"group"`
+	Version     string `json:"version"`
 	Resource    string `json:"resource"`
 	Subresource string `json:"subresource"`
 	Name        string `json:"name"`
@@ -38,6 +39,8 @@ type reviewSpec struct {
 	Resource    *resourceAttributes    `json:"resourceAttributes"`
 	NonResource *nonResourceAttributes `json:"nonResourceAttributes"`
 	User        string                 `json:"user"`
+	UID         string                 `json:"uid"`
+	Extra       map[string][]string    `json:"extra"`
 	Groups      []string               `json:"groups"`
 	Namespace   string                 `json:"namespace"`
 	Token       string                 `json:"token"`
@@ -68,6 +71,9 @@ func (a *Access) Review(user *User, resource, namespace string, object map[strin
 	if _, found := response["metadata"]; !found {
 		response["metadata"] = map[string]any{}
 	}
+	if resource == "localsubjectaccessreviews" && review.Metadata.Namespace == "" {
+		response["metadata"] = map[string]any{"namespace": namespace}
+	}
 	spec := review.Spec
 	switch resource {
 	case "selfsubjectreviews":
@@ -95,7 +101,7 @@ func (a *Access) Review(user *User, resource, namespace string, object map[strin
 	if errs := spec.validate(resource, namespace, review.Metadata); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: decisionGroup}, "", errs) // the API server omits the kind
 	}
-	if resource == "localsubjectaccessreviews" && review.Metadata.Namespace != namespace {
+	if resource == "localsubjectaccessreviews" && review.Metadata.Namespace != "" && review.Metadata.Namespace != namespace {
 		return nil, apierrors.NewBadRequest("spec.resourceAttributes.namespace must match namespace: " + namespace)
 	}
 	allowed, reason := a.Allowed(reviewed, spec.attributes())

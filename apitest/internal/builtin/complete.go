@@ -31,6 +31,9 @@ func check(resource schema.GroupResource, subresource string, obj, old map[strin
 	return w.errs, w.notValidated
 }
 
+// FieldWarning returns the warning about a field with incomplete rules.
+func FieldWarning(path string) string { return "apitest: " + path + " was not validated" }
+
 // validatedAnnotations are prefixes of the annotations with rules of their own.
 var validatedAnnotations = []string{
 	"container.apparmor.security.beta.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/",

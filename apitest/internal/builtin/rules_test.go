@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/recorded"
@@ -16,8 +17,15 @@ import (
 // fields or accepts any.
 func TestRules_MatchRecordedTypes(t *testing.T) {
 	types := goTypes()
+	groups, err := recorded.ReadGroups()
+	require.NoError(t, err)
+	minor := groups.Version["major"] + "." + groups.Version["minor"]
 	for section, fields := range complete() {
 		typ := types.types[section]
+		if typ == nil && minor != RulesVersion && len(kindsOf(t, section)) == 0 {
+			t.Logf("Kubernetes %s has no %s; the rules are of %s", minor, section, RulesVersion)
+			continue
+		}
 		if typ == nil {
 			assert.NotEmpty(t, kindsOf(t, section), "%s is neither a type nor a resource", section)
 		}

@@ -23,6 +23,7 @@ func (c *call) requestToken() error {
 	if err != nil {
 		return err
 	}
+	c.warnFields(request)
 	account, found := c.Store.Get(c.key())
 	if !found {
 		return errNotFound(c.groupResource(), c.info.Name)

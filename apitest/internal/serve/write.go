@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/anykind/anykind/apitest/internal/protobuf"
 	"github.com/anykind/anykind/apitest/internal/write"
@@ -36,11 +37,20 @@ func (c *call) review() error {
 	if err != nil {
 		return err
 	}
+	c.warnFields(obj)
 	review, err := c.Access.Review(c.user, c.resource.Plural, c.info.Namespace, obj)
 	if err != nil {
 		return err
 	}
 	return c.respond(write.Result{Object: review, Code: http.StatusCreated})
+}
+
+// warnFields warns about fields of a review or token request with incomplete rules.
+func (c *call) warnFields(obj map[string]any) {
+	_, notValidated := builtin.Validate(c.groupResource(), c.info.Subresource, obj, nil)
+	for _, path := range notValidated {
+		c.warn(builtin.FieldWarning(path))
+	}
 }
 
 // write passes a create, update, patch or delete of an object or a subresource to the writer.

@@ -166,7 +166,7 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructuredv1.Unstruct
 
 func (op *operation) warnFields(paths []string) {
 	for _, path := range paths {
-		op.warn("apitest: " + path + " was not validated")
+		op.warn(builtin.FieldWarning(path))
 	}
 }
 

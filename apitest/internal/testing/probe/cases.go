@@ -1,7 +1,7 @@
 package probe
 
 import (
-	_ "embed" // cases.txt
+	_ "embed" // cases.txt, differences.txt
 	"fmt"
 	"regexp"
 	"strconv"
@@ -19,6 +19,12 @@ import (
 //
 //go:embed cases.txt
 var casesText string
+
+// differencesText has the cases with another outcome on a server of another minor version than builtin.RulesVersion, each with a
+// violation of this package's rule if there is one. A line is VERSION: WRITE: CASE.
+//
+//go:embed differences.txt
+var differencesText string
 
 // upstreamCase is a line of cases.txt.
 type upstreamCase struct {

@@ -121,6 +121,9 @@ func (l *lab) prepare(s *seed) (probes []*probe) {
 	}
 	collection := func(server Server, _ string) string { return s.collection(server.Namespace) }
 	if !s.hasVerb("update") || s.resource.Kind == "APIService" || s.resource.Kind == "CustomResourceDefinition" {
+		if strings.HasSuffix(s.resource.Kind, "Review") { // has no metadata
+			name = ""
+		}
 		return []*probe{{seed: s, schema: of, method: http.MethodPost, path: collection, name: name, base: s.object}}
 	}
 	probes = append(probes, &probe{seed: s, schema: of, method: http.MethodPost, path: collection, name: newName, base: s.object})
