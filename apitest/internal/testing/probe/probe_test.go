@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const casesOfWrite = 10
 
 // bothServers returns the sandbox's server and a new apitest server, with a namespace of the same name.
-func bothServers(t *testing.T) (real, double Server) {
+func bothServers(t *testing.T) (sandboxServer, double Server) {
 	t.Helper()
 	sandbox := compare.Sandbox(t)
 	server, err := apitest.Start(nil) // logs no warnings
