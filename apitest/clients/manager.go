@@ -48,7 +48,7 @@ func RunManager(ctx context.Context, p *simulate.Process, options manager.Option
 		newCache = cache.New
 	}
 	options.NewCache = func(config *rest.Config, opts cache.Options) (cache.Cache, error) {
-		opts.HTTPClient = &http.Client{Transport: newRepeatableTransport(ctx, p.HTTPClient.Transport)}
+		opts.HTTPClient = &http.Client{Transport: newRepeatableTransport(p.HTTPClient.Transport)}
 		return newCache(config, opts)
 	}
 	config := &rest.Config{Host: p.URL, Transport: p.HTTPClient.Transport, QPS: -1}

@@ -13,7 +13,6 @@ import (
 // seconds. The transport extends each delay to its upper bound.
 type repeatableTransport struct {
 	base http.RoundTripper
-	ctx  context.Context //nolint:containedctx // the end of the process
 
 	mu    sync.Mutex
 	ended map[string]time.Time // the last failure of a list or end of a watch, by path and selectors
@@ -26,8 +25,8 @@ const (
 	maxRelistDelay  = time.Minute
 )
 
-func newRepeatableTransport(ctx context.Context, base http.RoundTripper) *repeatableTransport {
-	return &repeatableTransport{base: base, ctx: ctx, ended: map[string]time.Time{}}
+func newRepeatableTransport(base http.RoundTripper) *repeatableTransport {
+	return &repeatableTransport{base: base, ended: map[string]time.Time{}}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -83,8 +82,6 @@ func (r *repeatableTransport) wait(ctx context.Context, key string) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
 	}
 }
 
