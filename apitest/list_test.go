@@ -79,7 +79,7 @@ func TestServer_ListErrorsAndVersions(t *testing.T) {
 		{"sendInitialEvents=true", `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list`, 422},
 		{"watch=1&sendInitialEvents=true", `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`, 422},
 		{"watch=1&resourceVersion=abc", `resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax`, 500},
-		{"fieldSelector=spec.foo=x", `"spec.foo" is not a known field selector: only "metadata.name", "metadata.namespace"`, 400},
+		{"fieldSelector=spec.foo=x", `field label not supported: spec.foo`, 400},
 		{"fieldSelector=metadata.name=b", "b", 200},
 		{"fieldSelector=metadata.name!=b", "a", 200},
 		{"fieldSelector=xx", `invalid selector: 'xx'; can't understand 'xx'`, 400},

@@ -1,7 +1,6 @@
 package builtin_test
 
 import (
-	"maps"
 	"slices"
 	"testing"
 
@@ -47,41 +46,6 @@ func TestDecode_MalformedTime(t *testing.T) {
 
 	_, _, err = builtin.Decode(leases, decoded(t, `{spec: {renewTime: yesterday}}`))
 	assert.EqualError(t, err, `parsing time "yesterday" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "yesterday" as "2006"`)
-}
-
-func TestValidate_CronJobSchedule(t *testing.T) {
-	const at = "spec.schedule: Invalid value: "
-	for _, c := range []struct{ name, spec, old, want string }{
-		{"valid", `{schedule: "*/5 * * * *", timeZone: Europe/Berlin}`, "", ""},
-		{"too few fields", `{schedule: x}`, "", at + `"x": expected exactly 5 fields, found 1: [x]`},
-		{"parser panics", `{schedule: "TZ=0"}`, "", at + `"TZ=0": invalid schedule format: runtime error: slice bounds out of range [:-1]`},
-		{"time zone", `{schedule: "TZ=UTC 0 * * * *"}`, "", at + `"TZ=UTC 0 * * * *": cannot use TZ or CRON_TZ in schedule, use timeZone field instead`},
-		{"old time zone", `{schedule: "TZ=UTC 0 * * * *"}`, `{schedule: "TZ=UTC 5 * * * *"}`, ""},
-		{"unknown time zone", `{schedule: "@daily", timeZone: a//b}`, "", `spec.timeZone: Invalid value: "a//b": unknown time zone a//b`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			cronJob := func(spec string) map[string]any {
-				obj := decoded(t, `{spec: {concurrencyPolicy: Allow, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, dnsPolicy: Default,
-  terminationGracePeriodSeconds: 1, containers: [{name: a, image: b, imagePullPolicy: Always, terminationMessagePolicy: File}]}}}}}}`)
-				maps.Copy(obj["spec"].(map[string]any), decoded(t, spec))
-				return obj
-			}
-			var old map[string]any
-			if c.old != "" {
-				old = cronJob(c.old)
-			}
-			var found []string
-			errs, _ := builtin.Validate(schema.GroupResource{Group: "batch", Resource: "cronjobs"}, "", cronJob(c.spec), old)
-			for _, err := range errs {
-				found = append(found, err.Error())
-			}
-			if c.want == "" {
-				assert.Empty(t, found)
-				return
-			}
-			assert.Contains(t, found, c.want)
-		})
-	}
 }
 
 func TestPrepareForUpdate_ServiceType(t *testing.T) {
@@ -140,7 +104,6 @@ func TestSelectableFields_OfPods(t *testing.T) {
 		assert.Equal(t, matches, selector.Matches(set), text)
 	}
 	assert.NotContains(t, set, "spec.priority")
-	assert.EqualError(t, builtin.UnknownFieldError(pods, "spec.priority"), "field label not supported: spec.priority")
 }
 
 func TestSelectableFields_NamespaceOfClusterScoped(t *testing.T) {

@@ -103,6 +103,9 @@ func isChanged(value, old any) bool { return !equality.Semantic.DeepEqual(value,
 // structure checks the fields of a struct. obj and old may be nil.
 func (w *walk) structure(typ string, p place, obj, old object) {
 	t := w.types.types[typ]
+	if rules := w.rules[typ][wholeStruct]; rules != nil && obj != nil && w.isChecked(p, obj, old) {
+		w.applyToStruct(rules, p.at, obj)
+	}
 	names := slices.Sorted(maps.Keys(obj))
 	for name := range old {
 		if _, kept := obj[name]; !kept {
@@ -110,9 +113,12 @@ func (w *walk) structure(typ string, p place, obj, old object) {
 		}
 	}
 	for name := range t.byName {
-		if _, given := obj[name]; !given && w.rulesOf(typ, p.child(name), name).needsValue() && !slices.Contains(names, name) {
+		if _, given := obj[name]; obj != nil && !given && name != wholeStruct && w.rulesOf(typ, p.child(name), name).needsValue() && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
+	}
+	if first := w.rules[typ][wholeStruct].firstField(); first != "" && obj != nil && isZero(obj[first]) {
+		names = []string{first}
 	}
 	for _, name := range names {
 		isHeader := t.byName["apiVersion"] != nil && (name == "apiVersion" || name == "kind") && t.byName["metadata"] != nil
@@ -123,10 +129,18 @@ func (w *walk) structure(typ string, p place, obj, old object) {
 	}
 }
 
+// firstField returns the field without which the server does not check the others.
+func (r *fieldRules) firstField() string {
+	if r == nil || r.rules[0].name != "first" {
+		return ""
+	}
+	return r.rules[0].args[0]
+}
+
 // needsValue reports whether an absent field may be an error.
 func (r *fieldRules) needsValue() bool {
 	isRequired := func(r rule) bool {
-		return slices.Contains([]string{"required", "requiredIf", "present", "notEmpty"}, r.name)
+		return slices.Contains([]string{"required", "requiredIf", "requiredUnless", "present", "notEmpty", "notEmptyIf", "stated"}, r.name)
 	}
 	return r != nil && slices.ContainsFunc(r.rules, isRequired)
 }
@@ -135,8 +149,8 @@ func (w *walk) field(t *goType, p place, name string, parent object, value, old 
 	known := t.byName[name]
 	rules := w.rulesOf(t.path, p, name)
 	isPointer := known != nil && strings.HasPrefix(known.typ, "*")
-	if rules != nil && known != nil && w.isChecked(p, value, old) {
-		w.apply(rules, p.at, parent, value, old, isPointer)
+	if rules != nil && known != nil && parent != nil && w.isChecked(p, value, old) {
+		w.apply(rules, &fieldValue{typ: t.path, name: name, at: p.at, parent: parent, value: value, old: old, isUpdate: w.isUpdate}, isPointer || known.typ == "util/intstr.IntOrString")
 	}
 	switch {
 	case known == nil || rules == nil || rules.unchecked:

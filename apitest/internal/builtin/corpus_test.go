@@ -65,6 +65,6 @@ func TestCreate_CorpusAsRealServer(t *testing.T) {
 		compared++
 	}
 	assert.Greater(t, compared, 300)
-	assert.Less(t, notValidated, 10)
+	assert.Less(t, notValidated, 20)
 	t.Logf("compared %d objects, %d invalid ones are not validated: %v", compared, notValidated, kinds)
 }

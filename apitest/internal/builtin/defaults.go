@@ -88,8 +88,8 @@ func appsDefaults() map[string]func(object) {
 			strategy := nested.EnsureMap(spec, "updateStrategy")
 			setIfAbsent(strategy, "type", "RollingUpdate")
 			if nested.String(strategy, "type") == "RollingUpdate" {
-				setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxUnavailable", int64(1))
-				setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxSurge", int64(0))
+				setIfNil(nested.EnsureMap(strategy, "rollingUpdate"), "maxUnavailable", int64(1))
+				setIfNil(nested.EnsureMap(strategy, "rollingUpdate"), "maxSurge", int64(0))
 			}
 			setIfAbsent(spec, "revisionHistoryLimit", int64(10))
 		},
@@ -103,8 +103,8 @@ func defaultDeployment(deployment object) {
 	strategy := nested.EnsureMap(spec, "strategy")
 	setIfAbsent(strategy, "type", "RollingUpdate")
 	if nested.String(strategy, "type") == "RollingUpdate" {
-		setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxUnavailable", "25%")
-		setIfAbsent(nested.EnsureMap(strategy, "rollingUpdate"), "maxSurge", "25%")
+		setIfNil(nested.EnsureMap(strategy, "rollingUpdate"), "maxUnavailable", "25%")
+		setIfNil(nested.EnsureMap(strategy, "rollingUpdate"), "maxSurge", "25%")
 	}
 	setIfAbsent(spec, "revisionHistoryLimit", int64(10))
 	setIfAbsent(spec, "progressDeadlineSeconds", int64(600))

@@ -84,18 +84,3 @@ func eventFields(set fields.Set, event object, regarding, source, reporting stri
 		set["source"] = set[reporting]
 	}
 }
-
-// UnknownFieldError returns the API server's error for a field missing in SelectableFields.
-func UnknownFieldError(resource schema.GroupResource, name string) error {
-	switch resource.String() {
-	case "jobs.batch":
-		return fmt.Errorf("field label %q not supported for Job", name)
-	case "resourceslices.resource.k8s.io":
-		return fmt.Errorf("field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %s", name)
-	case "pods", "nodes", "namespaces", "secrets", "services", "replicationcontrollers", "events", "events.events.k8s.io",
-		"certificatesigningrequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io",
-		"podcertificaterequests.certificates.k8s.io":
-		return fmt.Errorf("field label not supported: %s", name)
-	}
-	return fmt.Errorf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", name)
-}

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	_ "embed" // rules.txt
+	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -9,7 +10,12 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,6 +28,9 @@ var rulesText string
 // RulesVersion is the minor version of Kubernetes that rules.txt and the cases of package probe are from.
 const RulesVersion = "1.36"
 
+// wholeStruct names the rules of a struct as a whole in its section.
+const wholeStruct = "*"
+
 // A ruleTable has the content of rules.txt: by Go type or resource[/subresource], the fields with complete rules. Fields of a
 // resource are paths without indexes. A field of a type that is not listed is not validated.
 type ruleTable map[string]map[string]*fieldRules
@@ -33,10 +42,24 @@ type fieldRules struct {
 	rules     []rule
 }
 
-// rule is a rule with its arguments: the values of an enum, a bound or a key.
+// rule is a rule with its arguments: the values of an enum, a bound, a key or a pattern.
 type rule struct {
-	name string
-	args []string
+	name    string
+	args    []string
+	pattern *regexp.Regexp // of only, onlyKeys, like and oneLike
+}
+
+// text returns the rule for messages: as in rules.txt, or with the text that programs match.
+func (r rule) text() string {
+	switch r.name {
+	case "immutable", "frozen":
+		return apivalidation.FieldImmutableErrorMsg
+	case "min":
+		return "must be greater than or equal to " + r.args[0]
+	case "max":
+		return "must be less than or equal to " + r.args[0]
+	}
+	return strings.TrimSuffix(r.name+"="+strings.Join(r.args, "|"), "=")
 }
 
 var complete = sync.OnceValue(func() ruleTable { return parseRules(rulesText) })
@@ -47,15 +70,14 @@ func parseRules(text string) ruleTable {
 	table := ruleTable{}
 	var section map[string]*fieldRules
 	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(strings.TrimRight(line, "\n"), "#")
+		line = strings.TrimRight(line, "\n")
 		switch {
-		case strings.TrimSpace(line) == "":
+		case strings.TrimSpace(line) == "" || line[0] == '#':
 		case line[0] != '\t':
-			name := strings.TrimSpace(line)
-			if table[name] == nil {
-				table[name] = map[string]*fieldRules{}
+			if table[line] == nil {
+				table[line] = map[string]*fieldRules{}
 			}
-			section = table[name]
+			section = table[line]
 		default:
 			names, text, _ := strings.Cut(line, ":")
 			rules := parseFieldRules(strings.Fields(text))
@@ -76,6 +98,8 @@ func parseFieldRules(words []string) *fieldRules {
 			all.any = true
 		case "unchecked":
 			all.unchecked = true
+		case "only", "onlyKeys", "like", "oneLike":
+			all.rules = append(all.rules, rule{name: name, pattern: regexp.MustCompile(`^(?:` + args + `)$`)})
 		default:
 			all.rules = append(all.rules, rule{name: name, args: slices.DeleteFunc(strings.Split(args, "|"), func(s string) bool { return s == "" })})
 		}
@@ -83,56 +107,108 @@ func parseFieldRules(words []string) *fieldRules {
 	return all
 }
 
+// fieldValue is a field to be checked. old is its stored value.
+type fieldValue struct {
+	typ      string // the Go type with the field
+	name     string
+	at       *field.Path
+	parent   object
+	value    any
+	old      any
+	isUpdate bool
+}
+
+func (f *fieldValue) isEmpty() bool { return isZero(f.value) }
+
+// fieldRule is a rule that depends on the presence of a field, on its stored value or on a sibling.
+type fieldRule struct {
+	cause    field.ErrorType
+	isBroken func(r rule, f *fieldValue) bool
+}
+
+var fieldRuleTable = map[string]fieldRule{
+	"required": {field.ErrorTypeRequired, func(_ rule, f *fieldValue) bool {
+		_, isObject := f.value.(object)
+		return f.isEmpty() || isObject && isUnset("", f.value)
+	}},
+	"requiredIf": {field.ErrorTypeRequired, func(r rule, f *fieldValue) bool {
+		return f.isEmpty() && !isNumber(f.value) && f.parent[r.args[0]] == r.args[1]
+	}},
+	"requiredUnless": {field.ErrorTypeRequired, func(r rule, f *fieldValue) bool { return f.isEmpty() && isZero(f.parent[r.args[0]]) }},
+	"present":        {field.ErrorTypeRequired, func(_ rule, f *fieldValue) bool { return f.value == nil }},
+	"stated":         {field.ErrorTypeNotSupported, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
+	"notEmpty":       {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
+	"notEmptyIf":     {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
+	"absentIf":       {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return !f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
+	"never":          {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return !f.isEmpty() }},
+	"excludes": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
+		isSet := func(sibling string) bool { return !isZero(f.parent[sibling]) }
+		return !f.isEmpty() && slices.ContainsFunc(r.args, isSet)
+	}},
+	"forbiddenIf":     {field.ErrorTypeForbidden, func(r rule, f *fieldValue) bool { return f.value != nil && f.parent[r.args[0]] == r.args[1] }},
+	"forbiddenUnless": {field.ErrorTypeForbidden, func(r rule, f *fieldValue) bool { return f.value != nil && f.parent[r.args[0]] != r.args[1] }},
+	"immutable":       {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return f.isUpdate && isChanged(f.value, f.old) }},
+	"frozen":          {field.ErrorTypeForbidden, func(_ rule, f *fieldValue) bool { return f.isUpdate && isChanged(f.value, f.old) }},
+	"grows":           {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return number(f.value) < number(f.old) }},
+	"atMost": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
+		isExceeded := func(sibling string) bool { return number(f.value) > number(f.parent[sibling]) }
+		return slices.ContainsFunc(r.args, isExceeded)
+	}},
+	"atLeast": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return number(f.value) < number(f.parent[r.args[0]]) }},
+	"needs":   {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.value != nil && number(f.parent[r.args[0]]) == 0 }},
+	"above": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
+		return f.value != nil && number(f.value) <= number(f.parent[r.args[0]])
+	}},
+}
+
+func number(value any) int64 {
+	n, _ := value.(int64)
+	return n
+}
+
 // apply adds the errors of a field's rules. An empty value of an optional field that is not a pointer counts as absent.
-func (w *walk) apply(rules *fieldRules, at *field.Path, parent object, value, old any, isPointer bool) {
+func (w *walk) apply(rules *fieldRules, f *fieldValue, isPointer bool) {
 	c := &checker{}
-	defer func() { w.errs = append(w.errs, c.errs...) }()
-	isEmpty := isZero(value)
 	for _, r := range rules.rules {
-		switch r.name {
-		case "created": // the rules after it are those of creations
-			if w.isUpdate {
-				return
-			}
-		case "required":
-			if _, isObject := value.(object); isEmpty || isObject && isUnset("", value) {
-				c.add(field.Required(at, ""))
-				return
-			}
-		case "requiredIf":
-			if isEmpty && parent[r.args[0]] == r.args[1] {
-				c.add(field.Required(at, ""))
-			}
-		case "absentIf":
-			if !isEmpty && parent[r.args[0]] == r.args[1] {
-				c.invalid(at, value, "not allowed with this "+r.args[0])
-			}
-		case "present":
-			if value == nil {
-				c.add(field.Required(at, ""))
-			}
-		case "notEmpty":
-			if isEmpty {
-				c.invalid(at, value, "must not be empty")
-			}
-		case "immutable":
-			if w.isUpdate && isChanged(value, old) {
-				c.invalid(at, value, "field is immutable")
-			}
-		case "grows":
-			if before, _ := old.(int64); before > 0 && nested.Int64(object{"": value}, "") < before {
-				c.invalid(at, value, "cannot be decremented")
-			}
-		case "atMost":
-			for _, sibling := range r.args {
-				if nested.Int64(object{"": value}, "") > nested.Int64(parent, sibling) {
-					c.invalid(at, value, "cannot be greater than "+sibling)
+		if r.name == "created" && w.isUpdate { // the rules after it are those of creations
+			break
+		}
+		if check, found := fieldRuleTable[r.name]; found {
+			if check.isBroken(r, f) {
+				c.add(&field.Error{Type: check.cause, Field: f.at.String(), BadValue: f.value, Detail: r.text()})
+				if check.cause == field.ErrorTypeRequired {
+					break
 				}
 			}
-		default:
-			if value != nil && (!isEmpty || isPointer || isNumber(value)) {
-				c.rule(r, at, value)
-			}
+			continue
+		}
+		if f.value != nil && (!f.isEmpty() || isPointer || isNumber(f.value)) {
+			c.rule(r.withSchema(f.typ, f.name), f.at, f.value)
+		}
+	}
+	w.errs = append(w.errs, c.errs...)
+	if isChanged(f.value, f.old) {
+		w.notValidated = append(w.notValidated, c.unknown...)
+	}
+}
+
+// applyToStruct adds the errors of the rules of a struct as a whole.
+func (w *walk) applyToStruct(rules *fieldRules, at *field.Path, fields object) {
+	for _, r := range rules.rules {
+		set := slices.DeleteFunc(slices.Clone(r.args), func(name string) bool { return fields[name] == nil })
+		switch {
+		case r.name == "selector":
+			w.errs = append(w.errs, metavalidation.ValidateLabelSelector(labelSelector(fields), metavalidation.LabelSelectorValidationOptions{}, at)...)
+		case len(set) == 1 && r.name == "alone" && len(fields) > 1:
+			w.errs = append(w.errs, field.Forbidden(at, set[0]+" excludes other fields"))
+		case len(set) == 0 && (r.name == "oneOf" || r.name == "someOf"):
+			w.errs = append(w.errs, field.Required(at, ""))
+		case len(set) > 1 && r.name == "oneOf":
+			w.errs = append(w.errs, field.Forbidden(at.Child(set[1]), "more than one is set"))
+		case len(set) == 0 && (r.name == "exactlyOne" || r.name == "anyOf"), len(set) > 1 && (r.name == "exactlyOne" || r.name == "atMostOne"):
+			w.errs = append(w.errs, field.Invalid(at, "", "one of "+strings.Join(r.args, ", ")+" must be set"))
+		case len(set) != 1 && r.name == "onlyOne":
+			w.notValidated = append(w.notValidated, at.String())
 		}
 	}
 }
@@ -172,48 +248,98 @@ func isZero(value any) bool {
 	return false
 }
 
+// checker collects the errors of values, and the fields with values of unknown validity.
+type checker struct {
+	errs    field.ErrorList
+	unknown []string
+}
+
+func (c *checker) add(errs ...*field.Error) { c.errs = append(c.errs, errs...) }
+
+// invalid adds an error if there are messages.
+func (c *checker) invalid(at *field.Path, value any, messages ...string) {
+	if len(messages) > 0 {
+		c.add(field.Invalid(at, value, strings.Join(messages, "; ")))
+	}
+}
+
 // rule adds the errors of one rule. Lists are checked item by item.
 func (c *checker) rule(r rule, at *field.Path, value any) {
 	switch value := value.(type) {
 	case []any:
-		switch r.name {
-		case "set":
-			c.unique(at, value)
-			return
-		case "maxItems":
-			if limit, _ := strconv.Atoi(r.args[0]); len(value) > limit {
-				c.invalid(at, value, "too many items")
-			}
-			return
-		case "conditionTypes":
-			for i, condition := range nested.Maps(object{"": value}, "") {
-				c.invalid(at.Index(i).Child("Type"), condition["type"], validation.IsQualifiedName(nested.String(condition, "type"))...)
-			}
-			return
-		case "headerNames":
-			for _, header := range nested.Maps(object{"": value}, "") {
-				c.invalid(at, header["name"], validation.IsHTTPHeaderName(nested.String(header, "name"))...)
-			}
-			return
-		}
-		for i, item := range value {
-			c.rule(r, at.Index(i), item)
-		}
+		c.listRule(r, at, value)
 	case int64:
 		c.numberRule(r, at, value)
 	case string:
 		c.stringRule(r, at, value)
 	case object:
-		if r.name == "labels" {
-			c.add(metavalidation.ValidateLabels(nested.StringMap(object{"": value}, ""), at)...)
+		c.mapRule(r, at, value)
+	}
+}
+
+func (c *checker) listRule(r rule, at *field.Path, items []any) {
+	switch r.name {
+	case "set":
+		for i, item := range items {
+			if slices.Contains(items[:i], item) {
+				c.add(field.Duplicate(at.Index(i), item))
+			}
+		}
+	case "keys", "distinct":
+		c.uniqueKeys(r, at, items)
+	case "maxItems":
+		if limit, _ := strconv.Atoi(r.args[0]); len(items) > limit {
+			c.invalid(at, len(items), "too many items")
+		}
+	case "conditionTypes":
+		for i, condition := range nested.Maps(object{"": items}, "") {
+			c.invalid(at.Index(i).Child("Type"), condition["type"], validation.IsQualifiedName(nested.String(condition, "type"))...)
+		}
+	case "headerNames":
+		for _, header := range nested.Maps(object{"": items}, "") {
+			c.invalid(at, header["name"], validation.IsHTTPHeaderName(nested.String(header, "name"))...)
+		}
+	default:
+		for i, item := range items {
+			c.rule(r, at.Index(i), item)
 		}
 	}
 }
 
-func (c *checker) unique(at *field.Path, items []any) {
+// uniqueKeys adds an error for each item with the keys of an earlier item. Items without keys are not compared.
+func (c *checker) uniqueKeys(r rule, at *field.Path, items []any) {
+	seen := map[string]bool{}
 	for i, item := range items {
-		if slices.Contains(items[:i], item) {
-			c.add(field.Duplicate(at.Index(i), item))
+		fields, _ := item.(object)
+		var values []any
+		for _, key := range r.args {
+			values = append(values, fields[key])
+		}
+		text := fmt.Sprint(values...)
+		switch {
+		case isZero(fields[r.args[0]]):
+		case seen[text] && r.name == "distinct":
+			c.invalid(at.Index(i).Child(r.args[0]), text, "must be unique")
+		case seen[text] && len(r.args) == 1:
+			c.add(field.Duplicate(at.Index(i).Child(r.args[0]), text))
+		case seen[text]:
+			c.add(field.Duplicate(at.Index(i), text))
+		}
+		seen[text] = true
+	}
+}
+
+func (c *checker) mapRule(r rule, at *field.Path, fields object) {
+	switch r.name {
+	case "labels":
+		c.add(metavalidation.ValidateLabels(nested.StringMap(object{"": fields}, ""), at)...)
+	case "onlyKeys":
+		for key := range fields {
+			c.known(r, at, key)
+		}
+	case "configKeys":
+		for key := range fields {
+			c.invalid(at.Key(key), key, validation.IsConfigMapKey(key)...)
 		}
 	}
 }
@@ -225,24 +351,37 @@ func (c *checker) numberRule(r rule, at *field.Path, n int64) {
 	case "min", "max":
 		bound, _ := strconv.ParseInt(r.args[0], 10, 64)
 		if r.name == "min" && n < bound || r.name == "max" && n > bound {
-			c.invalid(at, n, r.name+" "+r.args[0])
+			c.invalid(at, n, r.text())
 		}
+	case "intOrPercent":
+		if n < 0 {
+			c.invalid(at, n, apivalidation.IsNegativeErrorMsg)
+		}
+	case "only":
+		c.known(r, at, strconv.FormatInt(n, 10))
 	}
 }
 
 // textRules are the rules of strings that return messages.
 var textRules = map[string]func(string) []string{
-	"label":      validation.IsDNS1123Label,
-	"subdomain":  validation.IsDNS1123Subdomain,
-	"portName":   validation.IsValidPortName,
-	"portOrName": validation.IsValidPortName,
-	"qualified":  validation.IsQualifiedName,
-	"configKey":  validation.IsConfigMapKey,
-	"envName":    validation.IsRelaxedEnvVarName,
-	"withGroup":  withGroup,
-	"ipOrNone":   ipOrNone,
-	"trimmed":    trimmed,
-
+	"label":        validation.IsDNS1123Label,
+	"subdomain":    validation.IsDNS1123Subdomain,
+	"portName":     validation.IsValidPortName,
+	"portOrName":   validation.IsValidPortName,
+	"qualified":    validation.IsQualifiedName,
+	"pathSegment":  content.IsPathSegmentName,
+	"configKey":    validation.IsConfigMapKey,
+	"envName":      validation.IsRelaxedEnvVarName,
+	"intOrPercent": validation.IsValidPercent,
+	"ipOrNone":     ipOrNone,
+	"optionalSubdomain": func(value string) []string {
+		if value == "" {
+			return nil
+		}
+		return validation.IsDNS1123Subdomain(value)
+	},
+	"withGroup":    withGroup,
+	"trimmed":      trimmed,
 	"relativePath": relativePath,
 }
 
@@ -252,28 +391,23 @@ func (c *checker) stringRule(r rule, at *field.Path, value string) {
 		if !slices.Contains(r.args, value) {
 			c.add(field.NotSupported(at, value, r.args))
 		}
-	case r.name == "fieldPath":
-		if !fieldPath().MatchString(value) {
-			c.invalid(at, value, "not a field of a pod")
-		}
-	case r.name == "resourceField":
-		if !resourceField().MatchString(value) {
-			c.add(field.NotSupported(at, value, []string{}))
-		}
+	case r.name == "like" && !r.pattern.MatchString(value):
+		c.invalid(at, value, "must match "+r.pattern.String())
+	case r.name == "oneLike" && !r.pattern.MatchString(value):
+		c.add(field.NotSupported[string](at, value, nil))
+	case r.name == "only":
+		c.known(r, at, value)
 	case textRules[r.name] != nil:
 		c.invalid(at, value, textRules[r.name](value)...)
 	}
 }
 
-// fieldPath matches the fields of a pod that an environment variable may have.
-var fieldPath = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(metadata\.(name|namespace|uid|(labels|annotations)\['[^']+'\])|spec\.(nodeName|serviceAccountName)|status\.(hostIPs?|podIPs?))$`)
-})
-
-// resourceField matches the resources that an environment variable may have.
-var resourceField = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$`)
-})
+// known notes a field whose value does not match the pattern of valid values.
+func (c *checker) known(r rule, at *field.Path, value string) {
+	if !r.pattern.MatchString(value) {
+		c.unknown = append(c.unknown, at.String())
+	}
+}
 
 func ipOrNone(value string) []string {
 	if _, err := netip.ParseAddr(value); err != nil && value != "None" {
@@ -301,4 +435,24 @@ func withGroup(value string) []string {
 		return []string{"apiVersion must specify API group"}
 	}
 	return nil
+}
+
+// selectorOf returns a label selector that matches nothing if it is absent, and nil if it is invalid.
+func selectorOf(selector object) labels.Selector {
+	parsed, err := metav1.LabelSelectorAsSelector(labelSelector(selector))
+	if err != nil {
+		return nil
+	}
+	return parsed
+}
+
+func labelSelector(selector object) *metav1.LabelSelector {
+	if selector == nil {
+		return nil
+	}
+	var typed metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &typed); err != nil {
+		return nil
+	}
+	return &typed
 }

@@ -31,7 +31,12 @@ func TestRules_MatchRecordedTypes(t *testing.T) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			for _, r := range fields[name].rules {
-				assert.True(t, slices.Contains(ownRules, r.name) || textRules[r.name] != nil, "%s.%s: no rule %s", section, name, r.name)
+				hasValues := r.name != "enum" && r.name != "keys" || len(r.withSchema(section, name).args) > 0
+				assert.True(t, hasValues, "%s.%s: %s has no values in OpenAPI", section, name, r.name)
+				assert.True(t, slices.Contains(ownRules, r.name) || textRules[r.name] != nil || fieldRuleTable[r.name].isBroken != nil, "%s.%s: no rule %s", section, name, r.name)
+			}
+			if name == wholeStruct {
+				continue
 			}
 			if typ == nil {
 				isKnown := func(kind string) bool { return fieldAt(types, kind, strings.Split(name, ".")) != nil }
@@ -49,7 +54,10 @@ func TestRules_MatchRecordedTypes(t *testing.T) {
 	}
 }
 
-var ownRules = []string{"required", "immutable", "min", "max", "port", "portOrName", "enum", "labels", "set", "fieldPath", "resourceField", "optionalEnum", "notEmpty", "created", "present", "requiredIf", "absentIf", "headerNames", "conditionTypes", "maxItems", "atMost", "grows"}
+var ownRules = []string{
+	"created", "min", "max", "maxItems", "port", "enum", "optionalEnum", "only", "onlyKeys", "like", "oneLike", "labels", "configKeys", "set", "keys", "distinct",
+	"headerNames", "conditionTypes", "selector", "oneOf", "alone", "anyOf", "first", "exactlyOne", "atMostOne", "someOf", "onlyOne",
+}
 
 // kindsOf returns the types of a resource or subresource in all served versions.
 func kindsOf(t *testing.T, section string) (types []string) {

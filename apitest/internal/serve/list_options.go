@@ -63,9 +63,6 @@ func (s *selector) checkFields() error {
 		if _, found := known[requirement.Field]; found {
 			continue
 		}
-		if s.resource.Definition == nil {
-			return apierrors.NewBadRequest(builtin.UnknownFieldError(s.resource.GroupResource(), requirement.Field).Error())
-		}
 		return apierrors.NewBadRequest("field label not supported: " + requirement.Field)
 	}
 	return nil

@@ -45,9 +45,6 @@ func (op *operation) decode(body Body) (*unstructuredv1.Unstructured, error) {
 	}
 	obj := &unstructuredv1.Unstructured{Object: content}
 	strict = append(strict, unknown...)
-	if op.resource.Definition == nil && body.MediaType != "application/yaml" {
-		sortByPosition(strict, body.Data)
-	}
 	switch op.options.fieldValidation {
 	case metav1.FieldValidationStrict:
 		if len(strict) > 0 && isCustomScale {

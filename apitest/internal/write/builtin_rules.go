@@ -170,24 +170,16 @@ func (op *operation) warnFields(paths []string) {
 	}
 }
 
-// validateMetadata runs the metadata checks of the kind's own validation.
+// validateMetadata runs the metadata checks of the kind's own validation, in addition to the checks of all kinds.
 func (r *builtinRules) validateMetadata(obj, old *unstructuredv1.Unstructured, subresource string) (errs field.ErrorList) {
-	path := field.NewPath("metadata")
-	checks := []metadataCheck{checkCreation}
-	if old != nil {
-		checks = r.properties.checks.ofUpdate(subresource)
-	} else if r.properties.checks.noneOfCreation {
+	if r.properties.commonMetadata {
 		return nil
 	}
-	for _, check := range checks {
-		if check == checkUpdate {
-			errs = append(errs, ownerTexts(validation.ValidateObjectMetaAccessorUpdate(obj, old, path))...)
-		} else {
-			errs = append(errs, ownerTexts(validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path))...)
-		}
-		if !r.properties.anyFinalizer {
-			errs = append(errs, validateFinalizers(obj)...)
-		}
+	if old == nil {
+		errs = ownerTexts(validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), field.NewPath("metadata")))
+	}
+	if check := r.properties.finalizers; check == alwaysChecked || check == checkedWithoutStatus && subresource != "status" {
+		errs = append(errs, validateFinalizers(obj)...)
 	}
 	return errs
 }

@@ -12,11 +12,20 @@ type strategy struct {
 	createOnUpdate bool // an update of a missing object creates it
 	needsVersion   bool // an update without a resourceVersion is invalid
 	returnsDeleted bool // a deletion returns the object instead of a Status
-	anyFinalizer   bool // finalizers without a domain are valid
+	finalizers     finalizerCheck
+	commonMetadata bool // metadata is checked by the rules of all kinds only
 	validateName   validation.ValidateNameFunc
-	checks         metadataChecks
 	statusResets   [][]string // fields reset by an update of the status; nil: spec
 }
+
+// finalizerCheck is when finalizers without a domain are rejected.
+type finalizerCheck int
+
+const (
+	alwaysChecked finalizerCheck = iota
+	checkedWithoutStatus
+	neverChecked
+)
 
 var customStrategy = &strategy{
 	needsVersion: true,
@@ -100,7 +109,18 @@ var builtinStrategies = sync.OnceValue(func() map[groupResource]*strategy {
 	of("", []string{"events"}, segment)
 	of("events.k8s.io", []string{"events"}, segment)
 	of(policyGroup, []string{"poddisruptionbudgets"}, segment)
-	setMetadataChecks(of)
+
+	of("", []string{"events"}, func(s *strategy) { s.commonMetadata = true })
+	of(policyGroup, []string{"poddisruptionbudgets"}, func(s *strategy) { s.commonMetadata = true })
+	notWithStatus := func(s *strategy) { s.finalizers = checkedWithoutStatus }
+	of("batch", []string{"cronjobs"}, notWithStatus)
+	of(flowGroup, []string{"flowschemas", "prioritylevelconfigurations"}, notWithStatus)
+	anyFinalizer := func(s *strategy) { s.finalizers = neverChecked }
+	of(coordinationGroup, []string{"leases", "leasecandidates"}, anyFinalizer)
+	of(admissionGroup, admissionKinds, anyFinalizer)
+	of(definitionGroup, []string{"customresourcedefinitions"}, anyFinalizer)
+	of("apiregistration.k8s.io", []string{"apiservices"}, anyFinalizer)
+	of("node.k8s.io", []string{"runtimeclasses"}, anyFinalizer)
 	return all
 })
 
@@ -117,93 +137,4 @@ func (s *strategy) nameRule() validation.ValidateNameFunc {
 		return validation.NameIsDNSSubdomain
 	}
 	return s.validateName
-}
-
-// metadataCheck is a metadata check in a kind's own validation. It runs in addition to the checks of all kinds, so bad metadata
-// is reported twice.
-type metadataCheck int
-
-const (
-	checkUpdate   metadataCheck = iota // against the stored object
-	checkCreation                      // as for a new object
-)
-
-// metadataChecks are the checks of a built-in kind, in the server's order. The zero value fits most kinds: checkUpdate for
-// updates and a check for creations.
-type metadataChecks struct {
-	update, status []metadataCheck // nil: checkUpdate; empty: none
-	noneOfCreation bool
-}
-
-// ofUpdate returns the checks of an update of the object or of a subresource.
-func (c metadataChecks) ofUpdate(subresource string) []metadataCheck {
-	checks := c.update
-	if subresource == "status" || subresource == "finalize" || subresource == "approval" {
-		checks = c.status
-	}
-	if checks == nil {
-		return []metadataCheck{checkUpdate}
-	}
-	return checks
-}
-
-// setMetadataChecks sets the update checks of built-in kinds that differ from the default.
-func setMetadataChecks(of func(group string, plurals []string, change func(*strategy))) {
-	updates := func(checks ...metadataCheck) func(*strategy) {
-		return func(s *strategy) { s.checks.update = checks }
-	}
-	both := updates(checkUpdate, checkCreation)
-	of("", []string{"configmaps", "endpoints", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts"}, both)
-	of("apps", []string{"controllerrevisions"}, both)
-	of(networkingGroup, []string{"ingresses", "ingressclasses"}, both)
-	of(storageGroup, []string{"volumeattributesclasses"}, both)
-	of("apiregistration.k8s.io", []string{"apiservices"}, both)
-
-	statusAsUpdate := func(s *strategy) { s.checks.status = s.checks.update }
-	reverse := updates(checkCreation, checkUpdate)
-	of("", []string{"namespaces", "nodes"}, reverse)
-	of("batch", []string{"jobs"}, reverse)
-	of(certificatesGroup, []string{"certificatesigningrequests", "clustertrustbundles"}, reverse)
-	of(certificatesGroup, []string{"certificatesigningrequests"}, statusAsUpdate)
-	of(networkingGroup, []string{"ipaddresses"}, reverse)
-	of("node.k8s.io", []string{"runtimeclasses"}, reverse)
-	of(rbacGroup, []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, reverse)
-	of(resourceGroup, []string{"deviceclasses", "resourceclaims", "resourceclaimtemplates"}, reverse)
-	of(storageGroup, []string{"csistoragecapacities", "storageclasses"}, reverse)
-	of("storagemigration.k8s.io", []string{"storageversionmigrations"}, reverse)
-
-	asNew := updates(checkCreation)
-	of("", []string{"limitranges"}, asNew)
-	of("discovery.k8s.io", []string{"endpointslices"}, asNew)
-	of(flowGroup, []string{"flowschemas", "prioritylevelconfigurations"}, asNew)
-	of(storageGroup, []string{"csinodes", "volumeattachments"}, asNew)
-	of(storageGroup, []string{"volumeattachments"}, statusAsUpdate)
-	of(admissionGroup, admissionKinds, asNew)
-	of("", []string{"persistentvolumes"}, updates(checkCreation, checkCreation))
-
-	setAbsentChecks(of)
-}
-
-// setAbsentChecks sets the checks of kinds whose own validation skips metadata, entirely or in part.
-func setAbsentChecks(of func(group string, plurals []string, change func(*strategy))) {
-	none := func(s *strategy) {
-		s.checks = metadataChecks{update: []metadataCheck{}, status: []metadataCheck{}, noneOfCreation: true}
-	}
-	of("", []string{"events"}, none)
-	of(policyGroup, []string{"poddisruptionbudgets"}, none)
-	noneOfStatus := func(s *strategy) { s.checks.status = []metadataCheck{} }
-	of("batch", []string{"cronjobs"}, noneOfStatus)
-	of(flowGroup, []string{"flowschemas", "prioritylevelconfigurations"}, noneOfStatus)
-	of(admissionGroup, []string{"validatingadmissionpolicies"}, noneOfStatus)
-	of("internal.apiserver.k8s.io", []string{"storageversions"}, func(s *strategy) {
-		s.checks.update = []metadataCheck{}
-		s.checks.status = []metadataCheck{}
-	})
-
-	anyFinalizer := func(s *strategy) { s.anyFinalizer = true }
-	of(coordinationGroup, []string{"leases", "leasecandidates"}, anyFinalizer)
-	of(admissionGroup, admissionKinds, anyFinalizer)
-	of(definitionGroup, []string{"customresourcedefinitions"}, anyFinalizer)
-	of("apiregistration.k8s.io", []string{"apiservices"}, anyFinalizer)
-	of("node.k8s.io", []string{"runtimeclasses"}, anyFinalizer)
 }

@@ -51,7 +51,7 @@ func builtinKinds() []*kind {
 		{
 			version: "v1", plural: "namespaces", name: "Namespace", status: true,
 			bodies: []string{`{}`},
-			broken: []string{`{"unknownField":1}`, `{"spec":{"finalizers":["x"]}}`},
+			broken: []string{`{"unknownField":1}`},
 		},
 		{
 			group: "apps", version: "v1", plural: "deployments", name: "Deployment", namespaced: true, status: true, scale: true,
@@ -70,12 +70,12 @@ func builtinKinds() []*kind {
 		{
 			group: "apps", version: "v1", plural: "statefulsets", name: "StatefulSet", namespaced: true, status: true, scale: true,
 			bodies: []string{`{"spec":{"serviceName":"web","selector":{` + labels + `},"template":` + template + `}}`},
-			broken: []string{`{"spec":{"podManagementPolicy":"x"}}`, `{"spec":{"serviceName":"other"}}`},
+			broken: []string{`{"spec":{"replicas":-1}}`, `{"spec":{"serviceName":"other"}}`},
 		},
 		{
 			group: "apps", version: "v1", plural: "daemonsets", name: "DaemonSet", namespaced: true, status: true,
 			bodies: []string{`{"spec":{"selector":{` + labels + `},"template":` + template + `}}`},
-			broken: []string{`{"spec":{"updateStrategy":{"type":"x"}}}`},
+			broken: []string{`{"spec":{"minReadySeconds":-1}}`},
 		},
 		{
 			group: "batch", version: "v1", plural: "jobs", name: "Job", namespaced: true, status: true,
@@ -85,7 +85,7 @@ func builtinKinds() []*kind {
 		{
 			group: "batch", version: "v1", plural: "cronjobs", name: "CronJob", namespaced: true, status: true,
 			bodies: []string{`{"spec":{"schedule":"*/5 * * * *","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"OnFailure","containers":[{"name":"app","image":"busybox"}]}}}}}}`},
-			broken: []string{`{"spec":{"schedule":"x"}}`, `{"spec":{"concurrencyPolicy":"x"}}`},
+			broken: []string{`{"spec":{"failedJobsHistoryLimit":-1}}`, `{"spec":{"concurrencyPolicy":"x"}}`},
 		},
 		{
 			group: "coordination.k8s.io", version: "v1", plural: "leases", name: "Lease", namespaced: true,

@@ -17,8 +17,8 @@ type difference struct {
 
 // compare returns the differences between two runs of the same operations.
 func compare(operations []Operation, a, b transcript) []difference {
-	first, firstOrder := normalize(operations, a)
-	second, secondOrder := normalize(operations, b)
+	first, firstOrder := normalizeAll(operations, a)
+	second, secondOrder := normalizeAll(operations, b)
 	var all []difference
 	for i, op := range operations {
 		if lines := compareResponses(first[i], second[i]); len(lines) > 0 {

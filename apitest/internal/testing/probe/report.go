@@ -25,7 +25,10 @@ func (o outcome) text() string {
 }
 
 // decodedAsAbsent are empty values. The real server distinguishes them from absent values.
-var decodedAsAbsent = []string{`configmaps binaryData = "map[]"`, `resourceclaimtemplates.resource.k8s.io spec.metadata.finalizers = "[]"`}
+var decodedAsAbsent = []string{
+	`configmaps binaryData = "map[]"`, `resourceclaimtemplates.resource.k8s.io spec.metadata.finalizers = "[]"`,
+	`horizontalpodautoscalers.autoscaling spec.behavior.scaleUp.policies = "[]"`, `horizontalpodautoscalers.autoscaling spec.behavior.scaleDown.policies = "[]"`,
+}
 
 // Row has the counts of a resource or subresource.
 type Row struct {
