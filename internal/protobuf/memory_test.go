@@ -2,6 +2,7 @@ package protobuf
 
 import (
 	"bytes"
+	"errors"
 	"runtime"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestDecoder_MemoryIsBounded(t *testing.T) {
 			message, found := Lookup(schema.FromAPIVersionAndKind(c.typeMeta.APIVersion, c.typeMeta.Kind))
 			require.True(t, found)
 			memory := int64(limit)
-			if c.want == errDepth {
+			if errors.Is(c.want, errDepth) {
 				memory = limits.DefaultObject
 			}
 			d := NewDecoder(memory, errExceeded)
@@ -62,7 +63,7 @@ func TestDecoder_MemoryIsBounded(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			require.Equal(t, c.want, err)
 			assert.Equal(t, c.want, d.Check(message, c.raw, c.typeMeta))
-			if c.want == errExceeded {
+			if errors.Is(c.want, errExceeded) {
 				assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*limit), "with garbage")
 			}
 		})
