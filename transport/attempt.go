@@ -11,9 +11,10 @@ import (
 
 	"github.com/anykind/anykind/internal/pathsegment"
 	"github.com/anykind/anykind/internal/resourcepath"
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// Attempt describes an attempt of a request, for [Options].OnAttempt. It has no secret: no header, no body, no query.
+// Attempt describes an attempt of a request, for [Options].OnAttempt. It has no secret: no credential, no body, no query.
 type Attempt struct {
 	Method string
 	// URL has no query.
@@ -32,6 +33,8 @@ type Attempt struct {
 	Duration time.Duration
 	// StatusCode is the response's status, 0 without a response.
 	StatusCode int
+	// ContentType is the media type of the response, such as application/vnd.kubernetes.protobuf.
+	ContentType string
 	// Err is the error of an attempt without a response.
 	Err error
 }
@@ -77,6 +80,7 @@ func (c *call) onAttempt(ctx context.Context, req *http.Request, response *http.
 	attempt.Err = err
 	if response != nil {
 		attempt.StatusCode = response.StatusCode
+		attempt.ContentType = sanitize.Text(response.Header.Get("Content-Type"), maxContentType)
 	}
 	c.conn.options.OnAttempt(ctx, attempt)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
@@ -69,6 +71,13 @@ func TestConn_DoRejectsInvalidPath(t *testing.T) {
 func TestConn_DoReturnsStatusErrors(t *testing.T) {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"x\" not found","reason":"NotFound","code":404}`
 	long := strings.Repeat("long ", 1000)
+	failure := &metav1.Status{Status: metav1.StatusFailure, Message: `pods "x" not found`, Reason: metav1.StatusReasonNotFound, Code: 404}
+	raw, err := failure.Marshal()
+	require.NoError(t, err)
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Status"}, Raw: raw}
+	message, err := envelope.Marshal()
+	require.NoError(t, err)
+	protobuf := "k8s\x00" + string(message)
 	for name, tc := range map[string]struct {
 		code              int
 		contentType, body string
@@ -77,6 +86,8 @@ func TestConn_DoReturnsStatusErrors(t *testing.T) {
 	}{
 		"a Status":           {404, "application/json", status, apierrors.IsNotFound, []string{`pods "x" not found`}},
 		"a Status, no code":  {404, "application/json", `{"kind":"Status","reason":"NotFound","message":"m"}`, apierrors.IsNotFound, []string{"m"}},
+		"a Status, protobuf": {404, runtime.ContentTypeProtobuf, protobuf, apierrors.IsNotFound, []string{`pods "x" not found`}},
+		"broken protobuf":    {404, runtime.ContentTypeProtobuf, protobuf[:len(protobuf)/2], apierrors.IsNotFound, []string{"404 Not Found", "protobuf"}},
 		"a proxy's page":     {502, "text/html; charset=utf-8", "<html>\n  <b>Bad Gateway</b>", apierrors.IsInternalError, []string{"502 Bad Gateway", "<html> <b>Bad Gateway</b>", "is a proxy or a login page"}},
 		"an empty body":      {403, "", "", apierrors.IsForbidden, []string{"403 Forbidden", "empty body"}},
 		"JSON of no kind":    {401, "application/json", `{"error":"expired"}`, apierrors.IsUnauthorized, []string{"401 Unauthorized", "expired"}},

@@ -3,11 +3,12 @@ package transport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/anykind/anykind/transport/internal/credential"
 )
@@ -138,7 +139,8 @@ func authenticates(name string) bool {
 
 // hasStatus reports whether the body is a Kubernetes Status. The body can still be read.
 func hasStatus(response *http.Response) bool {
-	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+	contentType := response.Header.Get("Content-Type")
+	if !strings.HasPrefix(contentType, runtime.ContentTypeJSON) && !strings.HasPrefix(contentType, runtime.ContentTypeProtobuf) {
 		return false
 	}
 	rest := response.Body
@@ -147,6 +149,6 @@ func hasStatus(response *http.Response) bool {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), rest), rest}
-	var status struct{ Kind string }
-	return json.Unmarshal(body, &status) == nil && status.Kind == "Status"
+	_, ok := decodeStatus(response, body)
+	return ok
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/sanitize"
@@ -27,8 +29,7 @@ const (
 func statusError(response *http.Response) *apierrors.StatusError {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	_ = response.Body.Close()
-	var status metav1.Status
-	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Status != metav1.StatusSuccess {
+	if status, ok := decodeStatus(response, body); ok && status.Status != metav1.StatusSuccess {
 		if status.Code == 0 {
 			status.Code = int32(response.StatusCode) //nolint:gosec // an HTTP status has three digits
 		}
@@ -36,6 +37,18 @@ func statusError(response *http.Response) *apierrors.StatusError {
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	return genericError(response, string(body))
+}
+
+// decodeStatus decodes a Status as JSON or, if the response has its Content-Type, as protobuf: the server encodes errors by the
+// request's Accept header, too. It reports whether body is a Status.
+func decodeStatus(response *http.Response, body []byte) (status metav1.Status, ok bool) {
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), runtime.ContentTypeProtobuf) {
+		return status, json.Unmarshal(body, &status) == nil && status.Kind == "Status"
+	}
+	var envelope runtime.Unknown
+	content, _ := bytes.CutPrefix(body, []byte("k8s\x00"))
+	ok = envelope.Unmarshal(content) == nil && envelope.Kind == "Status" && status.Unmarshal(envelope.Raw) == nil
+	return status, ok
 }
 
 // genericError returns the error of a response without a Status. Its reason follows from the code, as in client-go.
