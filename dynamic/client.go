@@ -23,6 +23,8 @@ type Client struct {
 	discovery *discovery.Client
 	mapper    *restmapper.Mapper
 	defaults  Defaults
+
+	contentTypes *contentTypes
 }
 
 // Connect opens a connection and discovers the server's resources, with two requests to any current server. The caller must
@@ -46,7 +48,11 @@ func New(conn *transport.Conn, discoveryClient *discovery.Client) *Client {
 	if discoveryClient == nil {
 		discoveryClient = discovery.New(conn, nil)
 	}
-	return &Client{conn: conn, discovery: discoveryClient, mapper: restmapper.New(discoveryClient)}
+	client := &Client{conn: conn, discovery: discoveryClient, mapper: restmapper.New(discoveryClient)}
+	if !conn.DisablesProtobuf() {
+		client.contentTypes = &contentTypes{}
+	}
+	return client
 }
 
 // Impersonate returns a client that impersonates user. See [transport.Conn.Impersonate] for the required permissions and for
@@ -110,7 +116,7 @@ func (c *Client) ForAPIResource(resource *discovery.Resource) *Resource {
 	}
 	return &Resource{codec: objectCodec{}, endpoint: endpoint{
 		conn: c.conn, discovery: c.discovery, apiResource: resource, defaults: c.defaults,
-		namespace: cmp.Or(c.defaults.Namespace, c.conn.Namespace()),
+		namespace: cmp.Or(c.defaults.Namespace, c.conn.Namespace()), contentTypes: c.contentTypes,
 	}}
 }
 

@@ -111,10 +111,12 @@ func (structCodec[T]) change(obj *unstructured.Object, change func(*T) error) er
 
 // form decodes the responses of an endpoint into items. A program contains only the forms of its handles.
 type form interface {
+	// protobuf returns the form for the same items in a protobuf response.
+	protobuf() form
 	// decodeItem decodes a body with one object. It does not retain body.
 	decodeItem(e *endpoint, body []byte) (item, error)
-	// readItems reads the items of a list. isPage means that the caller keeps them. interner may be nil.
-	readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, isPage bool) itemReader
+	// readItems reads the items of a list. keepsAll means that the caller keeps them. interner may be nil.
+	readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, keepsAll bool) itemReader
 	// readEvents reads the events of a watch. interner may be nil.
 	readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader
 }
@@ -173,6 +175,8 @@ func (i item) meta() objectMeta {
 // wholeObjects is the form of decoded objects.
 type wholeObjects struct{}
 
+func (wholeObjects) protobuf() form { return protobufForm{decodeProtobufObject} }
+
 func (wholeObjects) decodeItem(e *endpoint, body []byte) (item, error) {
 	obj, err := e.limits().Decode(body)
 	if err != nil {
@@ -212,6 +216,8 @@ func (r objectEvents) next() (itemEvent, error) {
 
 // lazyObjects is the form of lazy objects. It does not intern.
 type lazyObjects struct{}
+
+func (lazyObjects) protobuf() form { return protobufForm{decodeProtobufLazy} }
 
 func (lazyObjects) decodeItem(e *endpoint, body []byte) (item, error) {
 	obj, err := e.limits().DecodeLazy(body)

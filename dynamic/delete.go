@@ -34,7 +34,7 @@ func (e *endpoint) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 		return nil, err
 	}
 	setDeleteOptions(request, e.defaults.deleteOptions(opts))
-	err = e.doAndDecode(ctx, request, func(body []byte) error {
+	err = e.doAndDecode(ctx, request, func(_ http.Header, body []byte) error {
 		result, err = e.decodeDeleteResult(body)
 		return err
 	})
@@ -139,7 +139,7 @@ func (e *endpoint) deleteCollection(
 	case isKindless(head):
 		return typeMeta, meta, nil
 	}
-	typeMeta, meta, err = e.decodePage(deleteCollection, form, body, handle)
+	typeMeta, meta, err = e.handleItems(deleteCollection, form.readItems(e, body, nil, true), handle)
 	if other, ok := errors.AsType[*unstructured.NotListError](err); ok && isStatus(other.Object) {
 		if _, err = successStatus(other.Object); err != nil {
 			err = e.decodeError(deleteCollection, err)

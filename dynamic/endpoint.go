@@ -37,6 +37,7 @@ type endpoint struct {
 	subresource    string
 	pageOptions    PageOptions
 	representation representation
+	contentTypes   *contentTypes // the client's; nil for JSON only
 	defaults       Defaults
 	onWrite        []func(ctx context.Context, namespace, name string) (end func(Write))
 }
@@ -251,7 +252,9 @@ func (e *endpoint) do(ctx context.Context, request *transport.Request, isList bo
 func (e *endpoint) limits() unstructured.Limits { return unstructured.Limits(e.conn.MemoryLimits()) }
 
 // doAndDecode sends a request, reads the whole response and calls decode, which must not retain body.
-func (e *endpoint) doAndDecode(ctx context.Context, request *transport.Request, decode func(body []byte) error) error {
+func (e *endpoint) doAndDecode(
+	ctx context.Context, request *transport.Request, decode func(header http.Header, body []byte) error,
+) error {
 	ends := e.beginWrite(ctx, request)
 	response, err := e.do(ctx, request, false)
 	if err != nil {
@@ -264,7 +267,7 @@ func (e *endpoint) doAndDecode(ctx context.Context, request *transport.Request, 
 		err = fmt.Errorf("read the response: %w", err)
 	} else {
 		e.reportWrite(ends, request, buffer.Bytes())
-		err = decode(buffer.Bytes())
+		err = decode(response.Header, buffer.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s%s: %w", request.Method, e.conn.Server(), request.Path, err)

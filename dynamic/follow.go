@@ -137,8 +137,9 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	}
 	defer f.definition.lookups.Wait()
 	defer cancel()
-	if opts.Intern {
+	if opts.Intern && form == (wholeObjects{}) {
 		f.source.interner = jsonread.NewInterner()
+		f.source.endpoint = e.withJSON() // interning compares JSON
 	}
 	options := reflector.Options[item]{Source: &f.source, Emit: emit, Known: opts.KnownObjects, Evidence: &f.definition}
 	if report := opts.OnProgress; report != nil {

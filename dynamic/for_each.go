@@ -112,7 +112,7 @@ type forEach struct {
 
 // pages lists page by page and starts the processing of the objects.
 func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
-	pager := &listPager{endpoint: f.endpoint, opts: valueOf(list)}
+	pager := &listPager{pageRequest: pageRequest{endpoint: f.endpoint, opts: valueOf(list)}}
 	if f.endpoint.pageOptions.OnExpired == nil {
 		continued := *f.endpoint
 		continued.pageOptions.OnExpired = func(error) ExpiryPolicy { return ExpiryContinue }

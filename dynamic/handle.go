@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +28,8 @@ import (
 // T is one of:
 //
 //   - [unstructured.Object], an object of any kind as maps and slices.
-//   - [unstructured.Lazy], an object that stays JSON until a field is read. It cannot be changed: write an unstructured.Object.
+//   - [unstructured.Lazy], an object that stays as received until a field is read. It cannot be changed: write an
+//     unstructured.Object.
 //   - A struct with json tags, usually with metav1.TypeMeta and metav1.ObjectMeta embedded, such as a generated type. It is
 //     converted by [unstructured.As] and [unstructured.From]. An object without kind and apiVersion is written with those of the
 //     resource. Update replaces the whole object: fields that T lacks are lost. Upsert and Patch keep them, and Upsert drops
@@ -37,6 +39,14 @@ import (
 //     OpenWatch.
 //
 // The results of Delete, Scale, Evict and CreateToken do not depend on T.
+//
+// # Protobuf
+//
+// Get, List, ListPage, Watch with a resourceVersion and Follow request built-in objects and the metadata of every kind as protobuf,
+// if the program's table has the kind's message: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. The
+// objects equal those of JSON. If a newer server sends an unknown field, the request is repeated as JSON, from the same object or
+// event on, and the client requests JSON for the kind from then on. Custom resources, tables, writes and Follow with Intern are JSON.
+// transport.Options.DisableProtobuf turns protobuf off.
 //
 // # Errors
 //
@@ -149,13 +159,17 @@ func (h *Handle[T]) Get(ctx context.Context, name string, opts *metav1.GetOption
 	if err != nil {
 		return nil, err
 	}
-	return h.send(ctx, &h.endpoint, request)
+	obj, err := h.send(ctx, &h.endpoint, request)
+	if err != nil && h.fallBackToJSON(err) {
+		return h.Get(ctx, name, opts)
+	}
+	return obj, err
 }
 
 // send sends a request of e whose response is one object.
 func (h *Handle[T]) send(ctx context.Context, e *endpoint, request *transport.Request) (obj *T, err error) {
-	err = e.doAndDecode(ctx, request, func(body []byte) error {
-		item, err := h.codec.form().decodeItem(e, body)
+	err = e.doAndDecode(ctx, request, func(header http.Header, body []byte) error {
+		item, err := formOf(h.codec.form(), header).decodeItem(e, body)
 		if err == nil {
 			obj, err = h.codec.decode(e, item)
 		}

@@ -50,7 +50,7 @@ var errStopped = errors.New("stopped")
 // list calls handle for every item that opts select, until handle returns an error. interner may be nil.
 func (e *endpoint) list(ctx context.Context, form form, interner *jsonread.Interner, opts *metav1.ListOptions, handle func(item) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &listPager{endpoint: e, form: form, interner: interner, opts: valueOf(opts)}
+	p := &listPager{pageRequest: pageRequest{endpoint: e, form: form, interner: interner, opts: valueOf(opts)}}
 	defer p.close()
 	defer cancel()
 	return p.run(ctx, func() (bool, error) { return p.page(ctx, handle) })
@@ -95,17 +95,18 @@ func (h *Handle[T]) readPage(verb string, read func(handle func(item) error) (me
 
 // listPage sends one list request and calls handle for every item.
 func (e *endpoint) listPage(ctx context.Context, form form, opts *metav1.ListOptions, handle func(item) error) (list metav1.TypeMeta, meta metav1.ListMeta, err error) {
-	response, err := e.requestPage(ctx, opts)
+	request := pageRequest{endpoint: e, form: form, opts: valueOf(opts), keepsAll: true}
+	response, err := request.send(ctx)
 	if err != nil {
 		return list, meta, err
 	}
-	defer response.Body.Close()
-	return e.decodePage("list", form, response.Body, handle)
+	page := request.read(ctx, response)
+	defer page.close()
+	return e.handleItems("list", page, handle)
 }
 
-// decodePage decodes the body of a response that is a list or a table; verb is for the error.
-func (e *endpoint) decodePage(verb string, form form, body io.Reader, handle func(item) error) (list metav1.TypeMeta, meta metav1.ListMeta, err error) {
-	items := form.readItems(e, body, nil, true)
+// handleItems calls handle for the items of a response that is a list or a table; verb is for the error.
+func (e *endpoint) handleItems(verb string, items itemReader, handle func(item) error) (list metav1.TypeMeta, meta metav1.ListMeta, err error) {
 	for {
 		item, err := items.next()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
@@ -165,12 +166,10 @@ func (h *Handle[T]) WithPageOptions(opts *PageOptions) *Handle[T] {
 // listPager requests the pages of a list in sequence and yields their objects. It prefetches a single page: the next page is
 // requested once the caller has taken a second object and the continue token is known. Its body waits in the connection's buffers.
 type listPager struct {
-	endpoint *endpoint
-	form     form
-	interner *jsonread.Interner // nil for none
-	opts     metav1.ListOptions // of the next page
-	prefetch <-chan pageResult  // of the next page, nil if it has not been requested
-	yielded  bool               // and the caller has continued
+	pageRequest // of the next page
+
+	prefetch <-chan pageResult // of the next page, nil if it has not been requested
+	yielded  bool              // and the caller has continued
 	expiries int
 }
 
@@ -205,15 +204,15 @@ func (p *listPager) close() {
 // page calls handle for the items of a page and reports whether there is a next page.
 func (p *listPager) page(ctx context.Context, handle func(item) error) (more bool, err error) {
 	if p.prefetch == nil {
-		p.prefetch = p.endpoint.prefetchPage(ctx, p.opts)
+		p.prefetch = p.prefetchPage(ctx)
 	}
 	current := <-p.prefetch
 	p.prefetch = nil
 	if current.err != nil {
 		return false, current.err
 	}
-	defer current.response.Body.Close()
-	items := p.form.readItems(p.endpoint, current.response.Body, p.interner, false)
+	items := current.request.read(ctx, current.response)
+	defer items.close()
 	for {
 		item, err := items.next()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
@@ -223,7 +222,7 @@ func (p *listPager) page(ctx context.Context, handle func(item) error) (more boo
 			return false, p.endpoint.decodeError("list", err)
 		}
 		if p.yielded && p.prefetch == nil && p.continueFrom(items.meta().Continue) {
-			p.prefetch = p.endpoint.prefetchPage(ctx, p.opts)
+			p.prefetch = p.prefetchPage(ctx)
 		}
 		if err := handle(item); err != nil {
 			return false, err
@@ -278,24 +277,18 @@ func (p *listPager) handleExpired(ctx context.Context, err error) error {
 
 // pageResult is the result of a list request. The caller closes the response, whose body has not been read.
 type pageResult struct {
+	request  pageRequest
 	response *http.Response
 	err      error
 }
 
-// prefetchPage calls requestPage in the background and returns a channel for its result.
-func (e *endpoint) prefetchPage(ctx context.Context, opts metav1.ListOptions) <-chan pageResult {
+// prefetchPage sends the request of the next page in the background and returns a channel for its result.
+func (p *listPager) prefetchPage(ctx context.Context) <-chan pageResult {
 	results := make(chan pageResult, 1)
+	request := p.pageRequest
 	go func() {
-		response, err := e.requestPage(ctx, &opts) //nolint:bodyclose // by the receiver
-		results <- pageResult{response, err}
+		response, err := request.send(ctx) //nolint:bodyclose // by the receiver
+		results <- pageResult{request, response, err}
 	}()
 	return results
-}
-
-func (e *endpoint) requestPage(ctx context.Context, opts *metav1.ListOptions) (*http.Response, error) {
-	request, err := e.collectionRequest("list", opts)
-	if err != nil {
-		return nil, err
-	}
-	return e.do(ctx, request, true)
 }

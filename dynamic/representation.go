@@ -2,12 +2,17 @@ package dynamic
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
+	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/protobuf"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -18,6 +23,8 @@ const (
 	tableKind   = "Table"
 )
 
+var partialType = metav1.TypeMeta{APIVersion: metaVersion, Kind: partialKind}
+
 // representation is how the server is to return objects; the zero value is as they are.
 type representation struct {
 	kind    string // partialKind or tableKind
@@ -25,12 +32,22 @@ type representation struct {
 }
 
 // accept returns the Accept header for the representation, and for whole objects from servers without it.
-func (r representation) accept(isList bool) string {
-	kind := r.kind
-	if kind == partialKind && isList {
-		kind += "List"
+func (r representation) accept(isList, isProtobuf bool) string {
+	parameters := ""
+	switch {
+	case r.kind == partialKind && isList:
+		parameters = ";as=" + partialKind + "List;v=v1;g=meta.k8s.io"
+	case r.kind != "":
+		parameters = ";as=" + r.kind + ";v=v1;g=meta.k8s.io"
 	}
-	return jsonType + ";as=" + kind + ";v=v1;g=meta.k8s.io," + jsonType
+	accepted := jsonType + parameters
+	if isProtobuf {
+		accepted = protobuf.MediaType + parameters + "," + accepted
+	}
+	if parameters != "" {
+		accepted += "," + jsonType
+	}
+	return accepted
 }
 
 // withRepresentation returns a copy of e that requests a representation.
@@ -86,13 +103,17 @@ func isPartial(obj *unstructured.Object) bool {
 }
 
 func (e *endpoint) doAs(ctx context.Context, request *transport.Request, isList bool) (*http.Response, error) {
-	if e.representation.kind == "" {
+	isProtobuf := false
+	if request.Method == http.MethodGet {
+		_, isProtobuf = e.protobufKind()
+	}
+	if e.representation.kind == "" && !isProtobuf {
 		return e.conn.Do(ctx, request)
 	}
 	if request.Header == nil {
 		request.Header = http.Header{}
 	}
-	request.Header.Set("Accept", e.representation.accept(isList))
+	request.Header.Set("Accept", e.representation.accept(isList, isProtobuf))
 	if e.representation.include != "" {
 		if request.Query == nil {
 			request.Query = url.Values{}
@@ -106,4 +127,53 @@ func (e *endpoint) doAs(ctx context.Context, request *transport.Request, isList 
 		return e.conn.Do(ctx, request)
 	}
 	return response, err
+}
+
+// contentTypes selects the kinds to request as protobuf, for all handles of a client: all kinds in the recorded table, but for
+// those with a field that the table lacks in a response of this server. Its nil value selects none.
+type contentTypes struct {
+	jsonOnly sync.Map // schema.GroupVersionKind: struct{}
+}
+
+// protobufKind returns the kind of the endpoint's responses, and whether to request them as protobuf.
+func (e *endpoint) protobufKind() (kind schema.GroupVersionKind, ok bool) {
+	if e.contentTypes == nil || e.representation.kind == tableKind {
+		return kind, false
+	}
+	kind = e.objectKind()
+	if e.representation.kind == partialKind {
+		kind = partialType.GroupVersionKind()
+	}
+	if _, isJSONOnly := e.contentTypes.jsonOnly.Load(kind); isJSONOnly {
+		return kind, false
+	}
+	_, ok = protobuf.Lookup(kind)
+	return kind, ok
+}
+
+// withJSON returns a copy of e that requests no protobuf.
+func (e *endpoint) withJSON() *endpoint {
+	changed := *e
+	changed.contentTypes = nil
+	return &changed
+}
+
+// fallBackToJSON reports whether err is about a field that is not in the table of protobuf messages, as newer servers send. The
+// kind is requested as JSON from then on.
+func (e *endpoint) fallBackToJSON(err error) bool {
+	_, isUnknown := errors.AsType[*protobuf.UnknownFieldError](err)
+	if !isUnknown && !errors.Is(err, errNoMessage) || e.contentTypes == nil {
+		return false
+	}
+	kind, _ := e.protobufKind()
+	e.contentTypes.jsonOnly.Store(kind, struct{}{})
+	return true
+}
+
+// formOf returns the form for the Content-Type of a response.
+func formOf(form form, header http.Header) form {
+	if strings.HasPrefix(header.Get("Content-Type"), protobuf.MediaType) {
+		return form.protobuf()
+	}
+	return form
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -54,7 +55,7 @@ func (e *endpoint) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // Max is the interval of kubectl drain
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
-		err := evictions.doAndDecode(ctx, request, func([]byte) error { return nil })
+		err := evictions.doAndDecode(ctx, request, func(http.Header, []byte) error { return nil })
 		if err == nil || !options.Retry {
 			return err
 		}
@@ -129,7 +130,7 @@ func (e *endpoint) CreateToken(ctx context.Context, name string, opts *TokenOpti
 	body, _ := unstructured.Encode(e.withKind(tokenRequest(valueOf(opts)))) // cannot fail: only strings and numbers
 	setBody(request, jsonType, body)
 	var token *Token
-	err = e.doAndDecode(ctx, request, func(body []byte) error {
+	err = e.doAndDecode(ctx, request, func(_ http.Header, body []byte) error {
 		token, err = decodeToken(body)
 		return err
 	})

@@ -58,6 +58,8 @@ func (rowCodec) change(*unstructured.Object, func(*TableRow) error) error { retu
 // tableRows is the form of rows. A body holds a table.
 type tableRows struct{}
 
+func (f tableRows) protobuf() form { return f } // servers send tables as JSON only
+
 func (tableRows) decodeItem(e *endpoint, body []byte) (item, error) {
 	table, err := e.decodeTable(e.limits(), body)
 	if err != nil {

@@ -1,13 +1,14 @@
 package dynamic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net"
-	"sync/atomic"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,9 +34,19 @@ type WatchStream[T any] struct {
 // when the server closes it, after some minutes, when ctx ends, or on Close. The caller must call Close. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
 func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[T], error) {
-	stream, err := h.openWatch(ctx, h.codec.form(), nil, opts)
+	e := &h.endpoint
+	version := valueOf(opts).ResourceVersion
+	if version == "" || version == "0" {
+		e = e.withJSON() // the initial events cannot be resumed
+	}
+	stream, err := e.openWatch(ctx, h.codec.form(), nil, opts)
 	if err != nil {
 		return nil, err
+	}
+	stream.reopen = func(version string) (*watchStream, error) {
+		resumed := valueOf(opts)
+		resumed.ResourceVersion = cmp.Or(version, resumed.ResourceVersion)
+		return e.openWatch(ctx, h.codec.form(), nil, &resumed)
 	}
 	return &WatchStream[T]{stream, h.codec}, nil
 }
@@ -85,10 +96,14 @@ func (h *Handle[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Se
 // watchStream is an accepted watch whose objects are not converted.
 type watchStream struct {
 	endpoint *endpoint
-	body     *errorRecorder
 	events   eventReader
-	err      error // returned by all later calls of next
-	isClosed atomic.Bool
+	err      error                                      // returned by all later calls of next
+	version  string                                     // of the last event, if reopen is set
+	reopen   func(version string) (*watchStream, error) // opens a watch from version on; nil if the caller does that
+
+	mu       sync.Mutex // guards body and isClosed
+	body     *errorRecorder
+	isClosed bool
 }
 
 // openWatch opens a watch. interner may be nil.
@@ -102,7 +117,7 @@ func (e *endpoint) openWatch(ctx context.Context, form form, interner *jsonread.
 		return nil, err
 	}
 	body := &errorRecorder{ReadCloser: response.Body}
-	return &watchStream{endpoint: e, body: body, events: form.readEvents(e, body, interner)}, nil
+	return &watchStream{endpoint: e, body: body, events: formOf(form, response.Header).readEvents(e, body, interner)}, nil
 }
 
 func (s *watchStream) next() (itemEvent, error) {
@@ -110,15 +125,46 @@ func (s *watchStream) next() (itemEvent, error) {
 		return itemEvent{}, s.err
 	}
 	event, err := s.events.next()
-	if err != nil || s.isClosed.Load() {
+	if err != nil && s.endpoint.fallBackToJSON(err) && s.reopen != nil {
+		if err = s.resume(); err == nil {
+			event, err = s.events.next()
+		}
+	}
+	if err != nil || s.hasBeenClosed() {
 		return itemEvent{}, s.fail(err)
+	}
+	if s.reopen != nil {
+		s.version = event.item.meta().GetResourceVersion()
 	}
 	return event, nil
 }
 
+// resume replaces the response by one as JSON, from the last event on.
+func (s *watchStream) resume() error {
+	resumed, err := s.reopen(s.version)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.body.Close()
+	s.events = resumed.events
+	s.body = resumed.body
+	if s.isClosed {
+		_ = s.body.Close()
+	}
+	return nil
+}
+
+func (s *watchStream) hasBeenClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isClosed
+}
+
 // fail ends the stream with err, the error of an event, or because it is closed.
 func (s *watchStream) fail(err error) error {
-	if s.isClosed.Load() {
+	if s.hasBeenClosed() {
 		s.err = fmt.Errorf("watch %s: the stream is closed: %w", s.endpoint, net.ErrClosed)
 	} else {
 		s.err = s.endError(err)
@@ -143,7 +189,9 @@ func (s *watchStream) endError(err error) error {
 }
 
 func (s *watchStream) close() {
-	s.isClosed.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isClosed = true
 	_ = s.body.Close()
 }
 

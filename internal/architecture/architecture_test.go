@@ -61,7 +61,7 @@ var allowedImports = map[string][]string{
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
 	"internal/jsonread":        {"discovery", "unstructured", "dynamic", "internal/protobuf", "internal/typememory"},
-	"internal/limits":          {"discovery", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
+	"internal/limits":          {"discovery", "dynamic", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
 	"internal/objectkey":       {"dynamic", "cache", "controller"},
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/protobuf":        {"dynamic", "unstructured"},

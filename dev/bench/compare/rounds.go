@@ -15,11 +15,12 @@ import (
 // stages are lists of tasks with a common preparation. Their runs take turns.
 var stages = [][]string{
 	{"program"}, {"first"},
-	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole"},
+	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole",
+		"list-json", "whole-json", "lazy-json"},
 	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
 	{"iterate"}, {"watch"}, {"calls", "floor-calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-stripped-lazy", "cache-metadata", "cache-metadata-lazy",
-		"floor-cache", "floor-cache-shared", "floor-cache-lazy",
+		"cache-lazy-json", "cache-packed-json", "cache-metadata-lazy-json", "floor-cache", "floor-cache-shared", "floor-cache-lazy",
 		"floor-stripped", "floor-metadata", "floor-metadata-shared", "floor-metadata-lazy"},
 	{"cache-index"},
 	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},

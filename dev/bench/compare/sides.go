@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dev/bench/internal/program"
+	"github.com/anykind/anykind/transport"
 )
 
 const module = "github.com/anykind/anykind/dev/bench/"
@@ -25,7 +27,8 @@ const module = "github.com/anykind/anykind/dev/bench/"
 // sides are the built programs of both sides. anyctl and kubectl are set by buildCLI.
 type sides struct {
 	dir, kubeconfig, anyctl, kubectl string
-	hasControllerRuntime             bool // set by buildControllerRuntime
+	port                             string // of the API server
+	hasControllerRuntime             bool   // set by buildControllerRuntime
 }
 
 // build builds both sides like a release: without cgo, without symbols.
@@ -43,7 +46,15 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 		}
 	}
 	fmt.Fprintf(opts.progress, "compare: built both sides in %s\n", time.Since(begin).Round(time.Second))
-	return &sides{dir: dir, kubeconfig: kubeconfig}, nil
+	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: kubeconfig})
+	if err != nil {
+		return nil, err
+	}
+	address, err := url.Parse(cfg.Server)
+	if err != nil {
+		return nil, err
+	}
+	return &sides{dir: dir, kubeconfig: kubeconfig, port: address.Port()}, nil
 }
 
 // task runs a task in a process. The process measures its own figures.
@@ -57,14 +68,18 @@ func (s *sides) task(ctx context.Context, r run, at place, more ...string) (meas
 		"-task", r.task, "-kubeconfig", cmp.Or(at.kubeconfig, s.kubeconfig), "-namespace", at.namespace,
 		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion, "-resources", at.resources,
 	}, more...)
+	serverBefore := serverCPU(s.port)
 	output, err := s.runChanging(ctx, at.change, filepath.Join(s.dir, r.side), args...)
 	if err != nil || len(more) > 0 {
 		return nil, err
 	}
+	serverTime := serverCPU(s.port) - serverBefore
 	figures := measure.Figures{}
 	if err := json.Unmarshal(output, &figures); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.side, r.task, err)
 	}
+	figures["server-cpu"] = serverTime
+	figures["both-cpu"] = figures["cpu"] + serverTime
 	return figures, nil
 }
 

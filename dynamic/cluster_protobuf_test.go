@@ -1,0 +1,139 @@
+package dynamic_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	testclient "github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// connectRecording returns an administrator's client and a function that returns the media types of its responses since the last
+// call.
+func connectRecording(t *testing.T, disableProtobuf bool) (client *dynamic.Client, received func() map[string]int) {
+	t.Helper()
+	var mu sync.Mutex
+	types := map[string]int{}
+	client = testclient.Connect(t, "admin", func(cfg *transport.Config) {
+		cfg.DisableProtobuf = disableProtobuf
+		cfg.OnAttempt = func(_ context.Context, attempt transport.Attempt) {
+			mu.Lock()
+			defer mu.Unlock()
+			mediaType, _, _ := strings.Cut(attempt.ContentType, ";")
+			types[mediaType]++
+		}
+	})
+	return client, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		last := types
+		types = map[string]int{}
+		return last
+	}
+}
+
+func TestProtobuf_EqualsJSONForEveryKind(t *testing.T) {
+	_, namespace := newNamespace(t)
+	client, received := connectRecording(t, false)
+	inJSON, receivedJSON := connectRecording(t, true)
+	sharedWidgets(t, client, namespace)
+	resources, err := client.PreferredResources(t.Context(), &discovery.ResourceFilter{Verbs: []string{"list"}})
+	require.NoError(t, err)
+	kinds, objects := 0, 0
+	for _, r := range resources {
+		other := inJSON.ForAPIResource(r.APIResource())
+		for _, pair := range [][2]*dynamic.Resource{{r.AllNamespaces(), other.AllNamespaces()}, {r.AllNamespaces().Metadata(), other.AllNamespaces().Metadata()}} {
+			received()
+			got := allListed(t, pair[0])
+			types := received()
+			receivedJSON()
+			want := allListed(t, pair[1])
+			assert.NotContains(t, receivedJSON(), protobufType)
+			assertSameUnlessChanged(t, r.String(), want, got)
+			if types[protobufType] > 0 {
+				kinds++
+				objects += len(got)
+			}
+			for _, lazy := range allListed(t, dynamic.As[unstructured.Lazy](pair[0])) {
+				obj, err := lazy.Object()
+				require.NoError(t, err)
+				assertSameUnlessChanged(t, r.String(), want, []*unstructured.Object{obj})
+			}
+		}
+	}
+	t.Logf("%d lists as protobuf, %d objects", kinds, objects)
+	assert.Greater(t, kinds, len(resources), "built-in kinds, and metadata of every kind")
+}
+
+func allListed[T any](t *testing.T, r *dynamic.Handle[T]) (all []*T) {
+	t.Helper()
+	for obj, err := range r.List(t.Context(), nil) {
+		require.NoError(t, err)
+		all = append(all, obj)
+	}
+	return all
+}
+
+// assertSameUnlessChanged compares the objects that have the same version in both lists.
+func assertSameUnlessChanged(t *testing.T, kind string, want, got []*unstructured.Object) {
+	t.Helper()
+	versions := map[string]*unstructured.Object{}
+	for _, obj := range want {
+		versions[string(obj.GetUID())+obj.GetNamespace()+"/"+obj.GetName()+"@"+obj.GetResourceVersion()] = obj
+	}
+	for _, obj := range got {
+		if same := versions[string(obj.GetUID())+obj.GetNamespace()+"/"+obj.GetName()+"@"+obj.GetResourceVersion()]; same != nil {
+			assert.Equal(t, same, obj, kind)
+		}
+	}
+}
+
+func TestProtobuf_GetAndWatchEqualJSON(t *testing.T) {
+	_, namespace := newNamespace(t)
+	client, received := connectRecording(t, false)
+	inJSON, _ := connectRecording(t, true)
+	deployments := resource(t, client, "deploy").Namespace(namespace)
+	other := resource(t, inJSON, "deploy").Namespace(namespace)
+	before, err := deployments.ListPage(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = deployments.Create(t.Context(), deployment("web"), nil)
+	require.NoError(t, err)
+	received()
+	for _, read := range []func(r *dynamic.Resource) *unstructured.Object{
+		func(r *dynamic.Resource) *unstructured.Object {
+			obj, err := r.Get(t.Context(), "web", nil)
+			require.NoError(t, err)
+			return obj
+		},
+		func(r *dynamic.Resource) *unstructured.Object {
+			for event, err := range r.Watch(t.Context(), &metav1.ListOptions{ResourceVersion: before.ResourceVersion}) {
+				require.NoError(t, err)
+				assert.Equal(t, watch.Added, event.Type)
+				return event.Object
+			}
+			return nil
+		},
+		func(r *dynamic.Resource) *unstructured.Object {
+			for change, err := range r.Follow(t.Context(), nil) {
+				require.NoError(t, err)
+				if change.Type == watch.Added {
+					return change.Object
+				}
+			}
+			return nil
+		},
+	} {
+		assert.Equal(t, read(other), read(deployments))
+		assert.Contains(t, received(), protobufType)
+	}
+}

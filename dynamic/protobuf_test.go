@@ -1,0 +1,313 @@
+package dynamic_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+const (
+	acceptsProtobuf = "application/vnd.kubernetes.protobuf,application/json"
+	protobufType    = "application/vnd.kubernetes.protobuf"
+)
+
+// delimited encodes a length-delimited field.
+func delimited[B ~[]byte | ~string](number int, content B) []byte {
+	data := binary.AppendUvarint(nil, uint64(number)<<3|2)
+	return append(binary.AppendUvarint(data, uint64(len(content))), content...)
+}
+
+// encodedConfigMap is the message of a ConfigMap.
+func encodedConfigMap(t *testing.T, name, resourceVersion string) []byte {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: name, Namespace: "home", ResourceVersion: resourceVersion}
+	encoded, err := meta.Marshal()
+	require.NoError(t, err)
+	return append(delimited(1, encoded), delimited(2, append(delimited(1, "key"), delimited(2, "value")...))...)
+}
+
+// newer adds a field that no table has.
+func newer(message []byte) []byte { return append(message, delimited(60, "new")...) }
+
+// enveloped adds the envelope of a body.
+func enveloped(t *testing.T, kind string, message []byte) []byte {
+	t.Helper()
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: message}
+	body, err := envelope.Marshal()
+	require.NoError(t, err)
+	return append([]byte("k8s\x00"), body...)
+}
+
+// encodedList is a list of config maps in an envelope.
+func encodedList(t *testing.T, meta metav1.ListMeta, items ...[]byte) []byte {
+	t.Helper()
+	encoded, err := meta.Marshal()
+	require.NoError(t, err)
+	message := delimited(1, encoded)
+	for _, item := range items {
+		message = append(message, delimited(2, item)...)
+	}
+	return enveloped(t, "ConfigMapList", message)
+}
+
+// encodedEvent is a frame of a watch.
+func encodedEvent(t *testing.T, eventType watch.EventType, kind string, message []byte) []byte {
+	t.Helper()
+	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: enveloped(t, kind, message)}}
+	encoded, err := event.Marshal()
+	require.NoError(t, err)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), encoded...)
+}
+
+// respondProtobuf responds with parts of a body, and then waits for the end of the request if isWatch.
+func respondProtobuf(isWatch bool, parts ...[]byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", protobufType)
+		for _, part := range parts {
+			_, _ = w.Write(part)
+		}
+		if isWatch {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	}
+}
+
+const configMapRoute = "/api/v1/namespaces/home/configmaps"
+
+func configMaps(t *testing.T, opts *transport.Options) (*dynamic.Resource, *scripted.Server) {
+	t.Helper()
+	server := scripted.New("/v1 configmaps configmap ConfigMap cm")
+	if opts == nil {
+		opts = &transport.Options{}
+	}
+	opts.Namespace = "home"
+	client := dynamic.New(scripted.Connect(t, server, opts), nil)
+	t.Cleanup(client.Close)
+	return resource(t, client, "configmaps"), server
+}
+
+// sent returns the requests as "protobuf URI" or "JSON URI", without the path.
+func sent(t *testing.T, server *scripted.Server) (all []string) {
+	t.Helper()
+	for _, request := range server.Requests() {
+		form := "JSON"
+		switch request.Accept {
+		case acceptsProtobuf:
+			form = "protobuf"
+		default:
+			assert.Equal(t, "application/json", request.Accept)
+		}
+		all = append(all, form+" "+strings.TrimPrefix(request.URI, configMapRoute))
+	}
+	return all
+}
+
+func configMapJSON(name, resourceVersion string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"home","resourceVersion":%q},"data":{"key":"value"}}`,
+		name, resourceVersion)
+}
+
+func TestHandle_GetProtobuf(t *testing.T) {
+	r, server := configMaps(t, nil)
+	server.Handle("GET "+configMapRoute+"/a", respondProtobuf(false, enveloped(t, "ConfigMap", encodedConfigMap(t, "a", "1"))),
+		respondProtobuf(false, enveloped(t, "ConfigMap", newer(encodedConfigMap(t, "a", "2")))), scripted.JSON(configMapJSON("a", "3")))
+	for version := range 4 {
+		got, err := r.Get(t.Context(), "a", nil)
+		require.NoError(t, err)
+		want, err := unstructured.Decode([]byte(configMapJSON("a", []string{"1", "3", "3", "3"}[version])))
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	assert.Equal(t, []string{"protobuf /a", "protobuf /a", "JSON /a", "JSON /a", "JSON /a"}, sent(t, server), "a newer server stays JSON")
+}
+
+func TestHandle_GetJSONOnly(t *testing.T) {
+	r, server := configMaps(t, &transport.Options{DisableProtobuf: true})
+	server.Handle("GET "+configMapRoute+"/a", scripted.JSON(configMapJSON("a", "1")))
+	_, err := r.Get(t.Context(), "a", nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"JSON /a"}, sent(t, server))
+}
+
+func TestHandle_GetBrokenProtobuf(t *testing.T) {
+	r, server := configMaps(t, nil)
+	body := enveloped(t, "ConfigMap", encodedConfigMap(t, "a", "1"))
+	server.Handle("GET "+configMapRoute+"/a", respondProtobuf(false, body[:len(body)/2]))
+	_, err := r.Get(t.Context(), "a", nil)
+	require.ErrorContains(t, err, "/api/v1/namespaces/home/configmaps/a: ")
+	require.ErrorContains(t, err, "invalid Protobuf")
+	assert.Len(t, server.Requests(), 1, "a broken response does not turn protobuf off")
+}
+
+// listVerbs are the calls that list.
+func listVerbs(t *testing.T, opts *metav1.ListOptions) map[string]func(*dynamic.Resource) ([]string, error) {
+	t.Helper()
+	return map[string]func(*dynamic.Resource) ([]string, error){
+		"list": func(r *dynamic.Resource) (names []string, err error) {
+			for obj, err := range r.List(t.Context(), opts) {
+				if err != nil {
+					return names, err
+				}
+				names = append(names, obj.GetName())
+			}
+			return names, nil
+		},
+		"list page": func(r *dynamic.Resource) (names []string, err error) {
+			page, err := r.ListPage(t.Context(), opts)
+			if err != nil {
+				return nil, err
+			}
+			for _, obj := range page.Items {
+				names = append(names, obj.GetName())
+			}
+			return names, nil
+		},
+	}
+}
+
+func TestHandle_ListFallsBackToJSON(t *testing.T) {
+	for _, test := range []struct {
+		name, query string
+		opts        metav1.ListOptions
+		meta        metav1.ListMeta
+	}{
+		{"first page", "limit=3&resourceVersion=7&resourceVersionMatch=Exact", metav1.ListOptions{Limit: 3}, metav1.ListMeta{ResourceVersion: "7", Continue: "next"}},
+		{"whole list", "resourceVersion=7&resourceVersionMatch=Exact", metav1.ListOptions{Limit: 3}, metav1.ListMeta{ResourceVersion: "7"}},
+		{"from a cache", "resourceVersion=7&resourceVersionMatch=Exact", metav1.ListOptions{Limit: 3, ResourceVersion: "0"}, metav1.ListMeta{ResourceVersion: "7"}},
+		{"later page", "continue=token&limit=3", metav1.ListOptions{Limit: 3, Continue: "token"}, metav1.ListMeta{ResourceVersion: "7"}},
+		{"no resourceVersion", "limit=3", metav1.ListOptions{Limit: 3}, metav1.ListMeta{}},
+	} {
+		for verb, list := range listVerbs(t, &test.opts) {
+			t.Run(verb+", "+test.name, func(t *testing.T) {
+				r, server := configMaps(t, nil)
+				inJSON := []string{configMapJSON("a", "1"), configMapJSON("b", "2"), configMapJSON("c", "3")}
+				server.Handle("GET "+configMapRoute,
+					respondProtobuf(false, encodedList(t, test.meta, encodedConfigMap(t, "a", "1"), newer(encodedConfigMap(t, "b", "2")), encodedConfigMap(t, "c", "3"))),
+					scripted.JSON(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"7"},"items":[`+strings.Join(inJSON, ",")+`]}`))
+				names, err := list(r)
+				require.NoError(t, err)
+				assert.Equal(t, []string{"a", "b", "c"}, names, "each object once")
+				requests := sent(t, server)
+				require.Len(t, requests, 2)
+				assert.Equal(t, "JSON ?"+test.query, requests[1])
+			})
+		}
+	}
+}
+
+func TestHandle_ListChangedBetweenForms(t *testing.T) {
+	r, server := configMaps(t, nil)
+	server.Handle("GET "+configMapRoute,
+		respondProtobuf(false, encodedList(t, metav1.ListMeta{}, encodedConfigMap(t, "a", "1"), newer(encodedConfigMap(t, "b", "2")))),
+		scripted.JSON(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`))
+	for verb, list := range listVerbs(t, nil) {
+		if verb == "list" {
+			_, err := list(r)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "the items that were read are missing")
+		}
+	}
+}
+
+func TestHandle_ListPageLimitOfProtobuf(t *testing.T) {
+	const limit = 20_000
+	r, server := configMaps(t, &transport.Options{MemoryLimits: transport.MemoryLimits{Page: limit}})
+	item := encodedConfigMap(t, "a", "1")
+	server.Handle("GET "+configMapRoute, respondProtobuf(false, encodedList(t, metav1.ListMeta{}, slices.Repeat([][]byte{item}, 40)...)))
+	_, err := r.ListPage(t.Context(), nil)
+	var exceeded *unstructured.LimitError
+	require.ErrorAs(t, err, &exceeded)
+	assert.Equal(t, unstructured.LimitError{Limit: limit, IsPage: true}, *exceeded)
+}
+
+func TestHandle_WatchResumesAsJSON(t *testing.T) {
+	r, server := configMaps(t, nil)
+	server.Handle("WATCH "+configMapRoute,
+		respondProtobuf(true, encodedEvent(t, watch.Added, "ConfigMap", encodedConfigMap(t, "a", "11")),
+			encodedEvent(t, watch.Modified, "ConfigMap", newer(encodedConfigMap(t, "b", "12")))),
+		scripted.Watch(scripted.Event("MODIFIED", configMapJSON("b", "12"))))
+	var got []string
+	for event, err := range r.Watch(t.Context(), &metav1.ListOptions{ResourceVersion: "10"}) {
+		require.NoError(t, err)
+		if got = append(got, string(event.Type)+" "+event.Object.GetName()); len(got) == 2 {
+			break
+		}
+	}
+	assert.Equal(t, []string{"ADDED a", "MODIFIED b"}, got)
+	assert.Equal(t, []string{"protobuf ?resourceVersion=10&watch=true", "JSON ?resourceVersion=11&watch=true"}, sent(t, server))
+}
+
+func TestHandle_WatchOfInitialObjectsIsJSON(t *testing.T) {
+	r, server := configMaps(t, nil)
+	server.Handle("WATCH "+configMapRoute, scripted.Watch(scripted.Event("ADDED", configMapJSON("a", "1"))))
+	for _, err := range r.Watch(t.Context(), nil) {
+		require.NoError(t, err)
+		break
+	}
+	assert.Equal(t, []string{"JSON ?watch=true"}, sent(t, server), "initial events have no order to resume from")
+}
+
+func TestHandle_WatchErrorEventOfProtobuf(t *testing.T) {
+	r, server := configMaps(t, nil)
+	expired := metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old"}
+	encoded, err := expired.Marshal()
+	require.NoError(t, err)
+	server.Handle("WATCH "+configMapRoute, respondProtobuf(false, encodedEvent(t, watch.Error, "Status", encoded)))
+	for _, err = range r.Watch(t.Context(), &metav1.ListOptions{ResourceVersion: "10"}) {
+		break
+	}
+	require.ErrorContains(t, err, "too old")
+}
+
+func TestHandle_FollowFallsBackToJSON(t *testing.T) {
+	for _, resourceVersion := range []string{"", "12"} { // the field arrives within the initial events, or later
+		r, server := configMaps(t, nil)
+		server.Handle("GET "+configMapRoute, scripted.Status(http.StatusInternalServerError, "InternalError"))
+		bookmark := metav1.ObjectMeta{ResourceVersion: "12", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
+		encoded, err := bookmark.Marshal()
+		require.NoError(t, err)
+		events := [][]byte{encodedEvent(t, watch.Added, "ConfigMap", encodedConfigMap(t, "a", "11"))}
+		again := scripted.Event("ADDED", configMapJSON("a", "11")) + scripted.Event("ADDED", configMapJSON("b", "13")) +
+			scripted.InitialEventsEnd("v1", "ConfigMap", "13")
+		want := []string{"STARTED", "ADDED a", "ADDED b", "SYNCED"}
+		if resourceVersion != "" {
+			events = append(events, encodedEvent(t, watch.Bookmark, "ConfigMap", delimited(1, encoded)))
+			again = scripted.Event("ADDED", configMapJSON("b", "13"))
+			want = []string{"STARTED", "ADDED a", "SYNCED", "ADDED b"}
+		}
+		events = append(events, encodedEvent(t, watch.Added, "ConfigMap", newer(encodedConfigMap(t, "b", "13"))))
+		server.Handle("WATCH "+configMapRoute, respondProtobuf(true, events...), scripted.Watch(again))
+		var got []string
+		for change, err := range r.Follow(t.Context(), nil) {
+			require.NoError(t, err)
+			text := string(change.Type)
+			if change.Object != nil {
+				text += " " + change.Object.GetName()
+			}
+			if got = append(got, text); len(got) == len(want) {
+				break
+			}
+		}
+		assert.Equal(t, want, got)
+		requests := sent(t, server)
+		require.Len(t, requests, 2)
+		assert.Regexp(t, "^protobuf ", requests[0])
+		assert.Regexp(t, "^JSON ", requests[1])
+		assert.Equal(t, resourceVersion != "", strings.Contains(requests[1], "resourceVersion=12&"), requests[1])
+	}
+}
