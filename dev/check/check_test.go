@@ -52,8 +52,9 @@ func TestRepository_ChangedPackages(t *testing.T) {
 	}
 }
 
-func TestRepository_InModule(t *testing.T) {
+func TestRepository_Tested(t *testing.T) {
 	r := testRepository()
-	assert.Equal(t, []string{"base"}, r.inModule(".", map[string]bool{"base": true}))
-	assert.Empty(t, r.inModule("cli", map[string]bool{"base": true}))
+	assert.Equal(t, []string{"base", "middle", "tested"}, slices.Sorted(maps.Keys(r.tested(map[string]bool{"base": true}))))
+	r.packages["middle"].Module.Dir = "/top/other"
+	assert.Equal(t, []string{"base", "tested"}, slices.Sorted(maps.Keys(r.tested(map[string]bool{"base": true}))))
 }

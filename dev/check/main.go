@@ -1,10 +1,11 @@
 // Command check is the inner loop of a change: it checks the format of changed files, vets the changed packages and all their
-// importers in every module, and runs the unit tests of changed packages and of their importers in the same module, with internal/architecture.
+// importers in every module, and runs the unit tests of the changed packages, of the packages of the same module that import one
+// directly, and of internal/architecture.
 //
 //	go run ./dev/check [-base main]
 //
 // A change is a difference between the working tree and the merge base with the branch -base, untracked files included. Tests of
-// importers in further modules and tests on a cluster are left to make test.
+// all other importers and tests on a cluster are left to make test.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -62,28 +64,20 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	}
 	changed := r.changedPackages(files)
 	changed[architecture] = true
-	affected := r.importers(changed)
-	var failed []error
-	for _, module := range r.modules {
-		failed = append(failed, r.checkModule(ctx, out, module, changed, affected))
-	}
-	return errors.Join(failed...)
+	tested := r.tested(changed)
+	vetted := r.importers(changed)
+	maps.DeleteFunc(vetted, func(path string, _ bool) bool { return tested[path] }) // go test vets, too
+	return errors.Join(r.goCommand(ctx, out, "test", tested), r.goCommand(ctx, out, "vet", vetted))
 }
 
-// checkModule vets the affected packages of a module, and tests them if a package of the module has changed.
-func (r *repository) checkModule(ctx context.Context, out io.Writer, module string, changed, affected map[string]bool) error {
-	packages := r.inModule(module, affected)
+// goCommand runs go test or go vet on packages of any modules, and prints what is not a success.
+func (r *repository) goCommand(ctx context.Context, out io.Writer, command string, packages map[string]bool) error {
 	if len(packages) == 0 {
 		return nil
 	}
-	command, verb := "vet", "vetted" // go test vets, too
-	if len(r.inModule(module, changed)) > 0 {
-		command = "test"
-		verb = "tested"
-	}
-	fmt.Fprintf(out, "check: %s: %d packages %s\n", module, len(packages), verb)
-	cmd := exec.CommandContext(ctx, "go", append([]string{command}, packages...)...)
-	cmd.Dir = filepath.Join(r.root, module)
+	fmt.Fprintf(out, "check: go %s: %d packages\n", command, len(packages))
+	cmd := exec.CommandContext(ctx, "go", append([]string{command}, slices.Sorted(maps.Keys(packages))...)...)
+	cmd.Dir = r.root
 	printed, err := cmd.CombinedOutput()
 	for line := range bytes.Lines(printed) {
 		if isQuiet := bytes.HasPrefix(line, []byte("ok ")) || bytes.HasPrefix(line, []byte("? ")); !isQuiet {
@@ -91,7 +85,7 @@ func (r *repository) checkModule(ctx context.Context, out io.Writer, module stri
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("go %s in %s: %w", command, module, err)
+		return fmt.Errorf("go %s: %w", command, err)
 	}
 	return nil
 }

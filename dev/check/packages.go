@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 // repository has the packages of all modules in the workspace.
 type repository struct {
 	root     string
-	modules  []string // folders below root
 	packages map[string]*goPackage
 }
 
@@ -52,11 +52,6 @@ func (r *repository) readPackages(ctx context.Context) error {
 	}
 	patterns := []string{"list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Module"}
 	for _, folder := range strings.Fields(folders) {
-		relative, err := filepath.Rel(r.root, folder)
-		if err != nil {
-			return err
-		}
-		r.modules = append(r.modules, relative)
 		patterns = append(patterns, filepath.Join(folder, "..."))
 	}
 	list, err := output(ctx, r.root, "go", patterns...)
@@ -132,14 +127,20 @@ func (r *repository) importers(changed map[string]bool) map[string]bool {
 	return affected
 }
 
-// inModule returns the import paths of chosen packages in a module.
-func (r *repository) inModule(module string, chosen map[string]bool) []string {
-	var paths []string
-	for path := range chosen {
-		if r.packages[path].Module.Dir == filepath.Join(r.root, module) {
-			paths = append(paths, path)
+// tested returns the changed packages, and the packages of their modules that import a changed package, tests included.
+func (r *repository) tested(changed map[string]bool) map[string]bool {
+	modules := map[string]bool{}
+	for path := range changed {
+		modules[r.packages[path].Module.Dir] = true
+	}
+	tested := maps.Clone(changed)
+	for path, listed := range r.packages {
+		isImporter := slices.ContainsFunc(slices.Concat(listed.Imports, listed.TestImports, listed.XTestImports), func(imported string) bool {
+			return changed[imported]
+		})
+		if isImporter && modules[listed.Module.Dir] {
+			tested[path] = true
 		}
 	}
-	slices.Sort(paths)
-	return paths
+	return tested
 }
