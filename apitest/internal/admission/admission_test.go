@@ -176,7 +176,9 @@ func TestAdmission_ResponseIsBounded(t *testing.T) {
 	url, bundle := newWebhook(t)
 	s := compare.Apitest(t, nil)
 	configurations := client.Resource(t, s.Client, "validatingwebhookconfigurations")
-	_, err := configurations.Create(t.Context(), configuration("ValidatingWebhookConfiguration", "all", s.Namespace, url, bundle, "Fail", "fail"), nil)
+	all := configuration("ValidatingWebhookConfiguration", "all", s.Namespace, url, bundle, "Fail", "fail")
+	require.NoError(t, unstructured.Set(all, 30, "webhooks", "0", "timeoutSeconds")) // 3 MiB take long on a busy machine
+	_, err := configurations.Create(t.Context(), all, nil)
 	require.NoError(t, err)
 	_, err = s.Create(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large, labels: {policy: fail}}")
 	require.ErrorContains(t, err, "failed to call webhook: the response is larger than apitest's limit of 3145728 bytes")
