@@ -31,9 +31,6 @@ const RulesVersion = "1.36"
 // wholeStruct names the rules of a struct as a whole in its section.
 const wholeStruct = "*"
 
-// RulesVersion is the minor version of Kubernetes that rules.txt and the cases of package probe are from.
-const RulesVersion = "1.36"
-
 // A ruleTable has the content of rules.txt: by Go type or resource[/subresource], the fields with complete rules. Fields of a
 // resource are paths without indexes. A field of a type that is not listed is not validated.
 type ruleTable map[string]map[string]*fieldRules
