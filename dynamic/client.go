@@ -52,7 +52,7 @@ func New(conn *transport.Conn, discoveryClient *discovery.Client) *Client {
 		discoveryClient = discovery.New(conn, nil)
 	}
 	client := &Client{conn: conn, discovery: discoveryClient, mapper: restmapper.New(discoveryClient)}
-	if !conn.DisablesProtobuf() {
+	if conn.UsesProtobuf() {
 		client.contentTypes = &contentTypes{}
 	}
 	return client

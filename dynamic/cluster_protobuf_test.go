@@ -20,12 +20,12 @@ import (
 
 // connectRecording returns an administrator's client and a function that returns the media types of its responses since the last
 // call.
-func connectRecording(t *testing.T, disableProtobuf bool) (client *dynamic.Client, received func() map[string]int) {
+func connectRecording(t *testing.T, protobuf bool) (client *dynamic.Client, received func() map[string]int) {
 	t.Helper()
 	var mu sync.Mutex
 	types := map[string]int{}
 	client = testclient.Connect(t, "admin", func(cfg *transport.Config) {
-		cfg.DisableProtobuf = disableProtobuf
+		cfg.Protobuf = protobuf
 		cfg.OnAttempt = func(_ context.Context, attempt transport.Attempt) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -44,8 +44,8 @@ func connectRecording(t *testing.T, disableProtobuf bool) (client *dynamic.Clien
 
 func TestProtobuf_EqualsJSONForEveryKind(t *testing.T) {
 	_, namespace := newNamespace(t)
-	client, received := connectRecording(t, false)
-	inJSON, receivedJSON := connectRecording(t, true)
+	client, received := connectRecording(t, true)
+	inJSON, receivedJSON := connectRecording(t, false)
 	sharedWidgets(t, client, namespace)
 	resources, err := client.PreferredResources(t.Context(), &discovery.ResourceFilter{Verbs: []string{"list"}})
 	require.NoError(t, err)
@@ -100,8 +100,8 @@ func assertSameUnlessChanged(t *testing.T, kind string, want, got []*unstructure
 
 func TestProtobuf_GetAndWatchEqualJSON(t *testing.T) {
 	_, namespace := newNamespace(t)
-	client, received := connectRecording(t, false)
-	inJSON, _ := connectRecording(t, true)
+	client, received := connectRecording(t, true)
+	inJSON, _ := connectRecording(t, false)
 	deployments := resource(t, client, "deploy").Namespace(namespace)
 	other := resource(t, inJSON, "deploy").Namespace(namespace)
 	before, err := deployments.ListPage(t.Context(), nil)

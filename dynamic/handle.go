@@ -42,11 +42,10 @@ import (
 //
 // # Protobuf
 //
-// Get, List, ListPage, Watch with a resourceVersion and Follow request built-in objects and the metadata of every kind as protobuf,
-// if the program's table has the kind's message: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. The
-// objects equal those of JSON. If a newer server sends an unknown field, the request is repeated as JSON, from the same object or
-// event on, and the client requests JSON for the kind from then on. Custom resources, tables, writes and Follow with Intern are JSON.
-// transport.Options.DisableProtobuf turns protobuf off.
+// With transport.Options.Protobuf, Get, List, ListPage, Watch with a resourceVersion and Follow request built-in objects and the
+// metadata of every kind as protobuf: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. The objects equal
+// those of JSON. If a newer server sends an unknown field, the request is repeated as JSON, from the same object or event on, and the
+// client requests JSON for the kind from then on. Custom resources, tables, writes and Follow with Intern are always JSON.
 //
 // # Errors
 //

@@ -96,7 +96,7 @@ func (h *Handle[T]) readPage(verb string, read func(handle func(item) error) (me
 // listPage sends one list request and calls handle for every item.
 func (e *endpoint) listPage(ctx context.Context, form form, opts *metav1.ListOptions, handle func(item) error) (list metav1.TypeMeta, meta metav1.ListMeta, err error) {
 	request := pageRequest{endpoint: e, form: form, opts: valueOf(opts), keepsAll: true}
-	response, err := request.send(ctx)
+	response, err := request.send(ctx) //nolint:bodyclose // by close
 	if err != nil {
 		return list, meta, err
 	}

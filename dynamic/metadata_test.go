@@ -2,7 +2,6 @@ package dynamic_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -117,10 +116,6 @@ func TestMetadata_OfPartialAndWholeObjects(t *testing.T) {
 			accept := acceptsPartial
 			if verb == "list" || verb == "list page" || verb == "deletecollection" {
 				accept = acceptsPartials
-			}
-			if verb == "get" || verb == "list" || verb == "list page" {
-				protobuf, _, _ := strings.Cut(strings.ReplaceAll(accept, "application/json", protobufType), ","+protobufType)
-				accept = protobuf + "," + accept
 			}
 			assert.Equal(t, []string{accept}, server.accepted(), verb)
 		}

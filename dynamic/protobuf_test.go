@@ -90,6 +90,7 @@ func respondProtobuf(isWatch bool, parts ...[]byte) http.HandlerFunc {
 
 const configMapRoute = "/api/v1/namespaces/home/configmaps"
 
+// configMaps returns a handle of a client with protobuf.
 func configMaps(t *testing.T, opts *transport.Options) (*dynamic.Resource, *scripted.Server) {
 	t.Helper()
 	server := scripted.New("/v1 configmaps configmap ConfigMap cm")
@@ -97,6 +98,7 @@ func configMaps(t *testing.T, opts *transport.Options) (*dynamic.Resource, *scri
 		opts = &transport.Options{}
 	}
 	opts.Namespace = "home"
+	opts.Protobuf = true
 	client := dynamic.New(scripted.Connect(t, server, opts), nil)
 	t.Cleanup(client.Close)
 	return resource(t, client, "configmaps"), server
@@ -135,14 +137,6 @@ func TestHandle_GetProtobuf(t *testing.T) {
 		assert.Equal(t, want, got)
 	}
 	assert.Equal(t, []string{"protobuf /a", "protobuf /a", "JSON /a", "JSON /a", "JSON /a"}, sent(t, server), "a newer server stays JSON")
-}
-
-func TestHandle_GetJSONOnly(t *testing.T) {
-	r, server := configMaps(t, &transport.Options{DisableProtobuf: true})
-	server.Handle("GET "+configMapRoute+"/a", scripted.JSON(configMapJSON("a", "1")))
-	_, err := r.Get(t.Context(), "a", nil)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"JSON /a"}, sent(t, server))
 }
 
 func TestHandle_GetBrokenProtobuf(t *testing.T) {

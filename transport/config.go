@@ -83,9 +83,9 @@ type Options struct {
 	RepeatWarnings bool
 	// MemoryLimits are for what packages over the connection decode.
 	MemoryLimits MemoryLimits
-	// DisableProtobuf makes package dynamic request JSON only. By default it requests built-in objects and metadata as protobuf,
-	// which takes about half of the server's CPU time for a list: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding.
-	DisableProtobuf bool
+	// Protobuf makes package dynamic request built-in objects and metadata as protobuf: see dynamic.Handle. The server then needs
+	// about half of the CPU time for a list: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding.
+	Protobuf bool
 }
 
 // MemoryLimits bound the memory that decoded responses take, in bytes. A few KiB of compressed JSON may decode to GiB. 0

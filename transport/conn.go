@@ -109,8 +109,8 @@ func (c *Conn) Namespace() string { return c.options.Namespace }
 // MemoryLimits returns the limits as set in [Options].
 func (c *Conn) MemoryLimits() MemoryLimits { return c.options.MemoryLimits }
 
-// DisablesProtobuf returns DisableProtobuf as set in [Options].
-func (c *Conn) DisablesProtobuf() bool { return c.options.DisableProtobuf }
+// UsesProtobuf returns Protobuf as set in [Options].
+func (c *Conn) UsesProtobuf() bool { return c.options.Protobuf }
 
 // Close closes idle connections. Requests in flight continue until they end by themselves. Close of a Conn made from another, by
 // [Conn.Impersonate] or [Conn.WithOnWarning], does nothing: the connections are those of the other.

@@ -34,8 +34,8 @@ func serverCPU(port string) float64 {
 	return 0
 }
 
-// jsonOnly is the suffix of tasks of ours with JSON in place of protobuf.
-const jsonOnly = "-json"
+// protobufTask is the suffix of tasks of ours with protobuf in place of JSON.
+const protobufTask = "-protobuf"
 
 // protobufComparisons compares responses as protobuf with responses as JSON: CPU of the client and of kube-apiserver together, and
 // of the client alone.
@@ -61,7 +61,7 @@ func protobufComparisons(count int) []comparison {
 		} {
 			all = append(all, comparison{
 				name: fmt.Sprintf("protobuf-%s-%s/%d", form.task, part.figure, count), what: part.what + ": " + form.what, aim: part.aim,
-				ours: cost{run{"ours", form.task, count}, part.figure}, theirs: cost{run{"ours", form.task + jsonOnly, count}, part.figure},
+				ours: cost{run{"ours", form.task + protobufTask, count}, part.figure}, theirs: cost{run{"ours", form.task, count}, part.figure},
 			})
 		}
 	}

@@ -29,7 +29,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		return nil, err
 	}
 	cfg.DisableCompression = strings.HasSuffix(s.Task, "-plain")
-	s.Task, cfg.DisableProtobuf = strings.CutSuffix(s.Task, "-json")
+	s.Task, cfg.Protobuf = strings.CutSuffix(s.Task, "-protobuf")
 	client, err := dynamic.Connect(ctx, cfg)
 	if err != nil {
 		return nil, err
