@@ -15,8 +15,9 @@ import (
 )
 
 // Lazy is an object of any kind, validated but not decoded. It keeps the JSON, decodes fields when they are read, and becomes a
-// full [Object] on demand. A Lazy received as Protobuf keeps that form instead. A Lazy takes about the memory of its JSON, a fraction of an Object's. Making a Lazy takes a fraction
-// of the time. [Get] reads any field. The methods return the same results as Object's methods.
+// full [Object] on demand. A Lazy received as Protobuf keeps that form instead. A Lazy takes about the memory of its received form,
+// a fraction of an Object's. Making a Lazy takes a fraction of the time. [Get] reads any field. The methods return the same results
+// as Object's methods.
 //
 // A Lazy is immutable and may be shared between goroutines. It owns its memory. Only the results of JSON and MarshalJSON keep
 // this memory alive. [DecodeLazy], [ListDecoder.NextLazy] and [WatchDecoder.NextLazy] return a Lazy.

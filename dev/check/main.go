@@ -1,11 +1,11 @@
-// Command check is the inner loop of a change: it checks the format of changed files, vets the changed packages and all their
-// importers in every module, and runs the unit tests of the changed packages, of the packages of the same module that import one
-// directly, and of internal/architecture.
+// Command check is the inner loop of a change. It checks the format of changed files, and vets the changed packages and all
+// their importers in every module. It runs the unit tests of the changed packages, of their direct importers in the same
+// module, and of internal/architecture.
 //
 //	go run ./dev/check [-base main]
 //
-// A change is a difference between the working tree and the merge base with the branch -base, untracked files included. Tests of
-// all other importers and tests on a cluster are left to make test.
+// A change is a difference between the working tree and the merge base with the branch -base, untracked files included. make test
+// has the tests of all importers and the tests on a cluster.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return errors.Join(r.goCommand(ctx, out, "test", tested), r.goCommand(ctx, out, "vet", vetted))
 }
 
-// goCommand runs go test or go vet on packages of any modules, and prints what is not a success.
+// goCommand runs go test or go vet on packages of any modules, and prints the lines of failures.
 func (r *repository) goCommand(ctx context.Context, out io.Writer, command string, packages map[string]bool) error {
 	if len(packages) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (r *repository) goCommand(ctx context.Context, out io.Writer, command strin
 	return nil
 }
 
-// checkFormat returns an error with the changed files that are not formatted.
+// checkFormat returns an error with the unformatted files.
 func (r *repository) checkFormat(ctx context.Context, files []string) error {
 	source := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
 		_, err := os.Stat(filepath.Join(r.root, file))

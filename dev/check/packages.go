@@ -27,7 +27,7 @@ type goPackage struct {
 	Module       struct{ Dir string }
 }
 
-// changedFiles returns the files that differ from the merge base with a branch, relative to the root.
+// changedFiles returns the files changed since the merge base with a branch, relative to the root.
 func (r *repository) changedFiles(ctx context.Context, branch string) ([]string, error) {
 	base, err := output(ctx, r.root, "git", "merge-base", branch, "HEAD")
 	if err != nil {
@@ -127,7 +127,7 @@ func (r *repository) importers(changed map[string]bool) map[string]bool {
 	return affected
 }
 
-// tested returns the changed packages, and the packages of their modules that import a changed package, tests included.
+// tested returns the changed packages and their direct importers in the same modules. Imports of tests count.
 func (r *repository) tested(changed map[string]bool) map[string]bool {
 	modules := map[string]bool{}
 	for path := range changed {

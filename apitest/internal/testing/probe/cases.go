@@ -20,8 +20,8 @@ import (
 //go:embed cases.txt
 var casesText string
 
-// differencesText has the cases with another outcome on a server of another minor version than builtin.RulesVersion, each with a
-// violation of this package's rule if there is one. A line is VERSION: WRITE: CASE.
+// differencesText has the cases whose outcome differs on servers of a minor version other than builtin.RulesVersion. A case that
+// breaks this package's rule there has the violation beside it. A line is VERSION: WRITE: CASE.
 //
 //go:embed differences.txt
 var differencesText string
