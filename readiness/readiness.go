@@ -1,6 +1,6 @@
 // Package readiness computes the status of an object of any kind from the object alone, without requests:
 //
-//	result := readiness.Compute(deployment)
+//	result := readiness.Compute(deployment, nil)
 //	if result.Status != readiness.Current {
 //		fmt.Println(result) // InProgress: 1 of 3 replicas are available
 //	}
