@@ -95,8 +95,15 @@ func Ready(rules ...readiness.Rule) WaitCondition {
 
 // Readiness returns the status of a whole object of the handle's resource, by [readiness.Compute] with the given rules. Discovery
 // has the subresources of the resource; handles from [Client.ForGVR] do not know them. It sends no request.
-func (h *Handle[T]) Readiness(obj *unstructured.Object, rules ...readiness.Rule) readiness.Result {
-	return h.readiness(obj, rules)
+func (h *Handle[T]) Readiness(obj *T, rules ...readiness.Rule) readiness.Result {
+	if obj == nil {
+		return h.readiness(nil, rules)
+	}
+	encoded, err := h.codec.encode(obj)
+	if err != nil {
+		return readiness.Result{Status: readiness.Unknown, Message: printable(err.Error())}
+	}
+	return h.readiness(h.withKind(encoded), rules)
 }
 
 func (e *endpoint) readiness(obj *unstructured.Object, rules []readiness.Rule) readiness.Result {

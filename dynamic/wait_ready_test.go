@@ -112,6 +112,29 @@ func TestReady_NeedsStatusOfCustomResource(t *testing.T) {
 	}
 }
 
+func TestHandle_ReadinessOfEachType(t *testing.T) {
+	pods, _ := exchanging(t)
+	obj, err := unstructured.Decode([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"},"status":{"phase":"Pending"}}`))
+	require.NoError(t, err)
+	data, err := unstructured.Encode(obj)
+	require.NoError(t, err)
+	lazy, err := unstructured.DecodeLazy(data)
+	require.NoError(t, err)
+	type pod struct { // without a kind
+		Status struct {
+			Phase string `json:"phase"`
+		} `json:"status"`
+	}
+	typed := &pod{}
+	typed.Status.Phase = "Pending"
+	want := pods.Readiness(obj)
+	assert.Equal(t, readiness.InProgress, want.Status)
+	assert.Equal(t, want, dynamic.As[unstructured.Lazy](pods).Readiness(lazy))
+	assert.Equal(t, want, dynamic.As[pod](pods).Readiness(typed))
+	assert.Equal(t, readiness.Unknown, pods.Readiness(nil).Status)
+	assert.Equal(t, readiness.Unknown, dynamic.As[chan int](pods).Readiness(new(chan int)).Status)
+}
+
 // rolling is a server with a Deployment whose rollout makes progress and then exceeds its deadline.
 func rolling() (deployments *dynamic.Resource, closeAll func()) {
 	const web = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"%s","name":"web","namespace":"shop","generation":2},"spec":{"replicas":3},
