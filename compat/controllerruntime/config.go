@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,13 +16,18 @@ import (
 )
 
 // FromConfig returns constructors over a connection with the server and the credential of a config, for programs without a
-// dynamic.Client. Discovery begins with the first lookup. Requests with config itself do not use the connection:
+// dynamic.Client. Caches receive built-in objects and metadata as protobuf, as those of controller-runtime do, unless the config has
+// content types. Discovery begins with the first lookup. Requests with config itself do not use the connection:
 // manager.Configure and [Constructors.Config] return a config that does.
 func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error) {
 	if config == nil {
 		return nil, errors.New("must provide non-nil rest.Config")
 	}
-	conn, err := restconfig.ToConn(config)
+	accepting := rest.CopyConfig(config)
+	if config.ContentType == "" && config.AcceptContentTypes == "" {
+		accepting.AcceptContentTypes = runtime.ContentTypeProtobuf
+	}
+	conn, err := restconfig.ToConn(accepting)
 	if err != nil {
 		return nil, err
 	}

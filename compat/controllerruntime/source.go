@@ -74,7 +74,7 @@ func convert[T any](changes iter.Seq2[dynamic.Change[T], error], decode func(*T)
 func metadataDecoder(gvk schema.GroupVersionKind, limits unstructured.Limits) func(*unstructured.Lazy) (client.Object, error) {
 	return func(lazy *unstructured.Lazy) (client.Object, error) {
 		obj := &metav1.PartialObjectMetadata{}
-		if err := limits.Into(lazy, obj); err != nil {
+		if err := decodeInto(lazy, obj, limits); err != nil {
 			return nil, err
 		}
 		obj.SetGroupVersionKind(gvk)
@@ -89,10 +89,31 @@ func typedDecoder(newObject func() (client.Object, error), limits unstructured.L
 		if err != nil {
 			return nil, err
 		}
-		if err := limits.Into(lazy, obj); err != nil {
+		if err := decodeInto(lazy, obj, limits); err != nil {
 			return nil, err
 		}
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		return obj, nil
 	}
+}
+
+const (
+	// maxGrowth bounds the bytes of memory for a byte of protobuf: an empty struct in a list takes two bytes.
+	maxGrowth = 1 << 10
+	// maxProtobuf bounds the protobuf decoded by generated code, which has no limits, in bytes.
+	maxProtobuf = 256 << 10
+)
+
+// decodeInto decodes an object into a new object of its kind: protobuf by the generated code, and everything else within limits.
+func decodeInto(lazy *unstructured.Lazy, obj client.Object, limits unstructured.Limits) error {
+	raw := lazy.Protobuf()
+	message, isMessage := obj.(interface{ Unmarshal(data []byte) error })
+	longest := int64(maxProtobuf)
+	if limits.Object > 0 {
+		longest = min(longest, limits.Object/maxGrowth)
+	}
+	if raw == nil || !isMessage || int64(len(raw)) > longest {
+		return limits.Into(lazy, obj)
+	}
+	return message.Unmarshal(raw)
 }
