@@ -102,11 +102,11 @@ func TestProtobuf_GetAndWatchEqualJSON(t *testing.T) {
 	_, namespace := newNamespace(t)
 	client, received := connectRecording(t, true)
 	inJSON, _ := connectRecording(t, false)
-	deployments := resource(t, client, "deploy").Namespace(namespace)
-	other := resource(t, inJSON, "deploy").Namespace(namespace)
-	before, err := deployments.ListPage(t.Context(), nil)
+	configMaps := resource(t, client, "configmaps").Namespace(namespace)
+	other := resource(t, inJSON, "configmaps").Namespace(namespace)
+	before, err := configMaps.ListPage(t.Context(), nil)
 	require.NoError(t, err)
-	_, err = deployments.Create(t.Context(), deployment("web"), nil)
+	_, err = configMaps.Create(t.Context(), configMap("web", map[string]any{"key": "value"}), nil)
 	require.NoError(t, err)
 	received()
 	for _, read := range []func(r *dynamic.Resource) *unstructured.Object{
@@ -118,22 +118,24 @@ func TestProtobuf_GetAndWatchEqualJSON(t *testing.T) {
 		func(r *dynamic.Resource) *unstructured.Object {
 			for event, err := range r.Watch(t.Context(), &metav1.ListOptions{ResourceVersion: before.ResourceVersion}) {
 				require.NoError(t, err)
-				assert.Equal(t, watch.Added, event.Type)
-				return event.Object
+				if event.Object.GetName() == "web" {
+					assert.Equal(t, watch.Added, event.Type)
+					return event.Object
+				}
 			}
 			return nil
 		},
 		func(r *dynamic.Resource) *unstructured.Object {
 			for change, err := range r.Follow(t.Context(), nil) {
 				require.NoError(t, err)
-				if change.Type == watch.Added {
+				if change.Type == watch.Added && change.Object.GetName() == "web" { // not the root certificate
 					return change.Object
 				}
 			}
 			return nil
 		},
 	} {
-		assert.Equal(t, read(other), read(deployments))
+		assert.Equal(t, read(other), read(configMaps))
 		assert.Contains(t, received(), protobufType)
 	}
 }

@@ -100,6 +100,8 @@ func TestReadiness_OfControlledObjects(t *testing.T) {
 	cluster.NeedComponents(t, cluster.ControllerManager)
 	client, namespace := newNamespace(t)
 	defaulted := client.WithDefaults(&dynamic.Defaults{Namespace: namespace, FieldManager: "test"})
+	_, err := resource(t, client, "serviceaccounts").Namespace(namespace).Wait(t.Context(), "default", dynamic.Exists()) // pods need it
+	require.NoError(t, err)
 	handles := map[string]*dynamic.Resource{}
 	for found, err := range defaulted.ForObjects(t.Context(), documents(strings.ReplaceAll(controlledObjects, "NAMESPACE", namespace))) {
 		require.NoError(t, err)
@@ -128,7 +130,7 @@ func TestReadiness_OfControlledObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { becomes(t, handles[name], name, want.status, want.text) })
 	}
-	_, err := handles["suspended"].Patch(t.Context(), "suspended", types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), nil)
+	_, err = handles["suspended"].Patch(t.Context(), "suspended", types.MergePatchType, []byte(`{"spec":{"suspend":false}}`), nil)
 	require.NoError(t, err)
 	becomes(t, handles["suspended"], "suspended", readiness.Current, "the job has started")
 	_, err = handles["balancer"].Subresource("status").Patch(t.Context(), "balancer", types.MergePatchType, []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`), nil)
