@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,7 +31,9 @@ type openapi struct {
 type schemas struct {
 	t         testing.TB
 	documents *recorded.OpenAPI
-	read      map[string]*openapi
+
+	mu   sync.Mutex // guards read
+	read map[string]*openapi
 }
 
 func newSchemas(t testing.TB) *schemas {
@@ -50,6 +53,8 @@ func (s *schemas) ofKind(group, version, kind string) *openapi {
 }
 
 func (s *schemas) definition(name string) *openapi {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if known := s.read[name]; known != nil {
 		return known
 	}
