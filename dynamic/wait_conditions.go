@@ -99,6 +99,9 @@ func (h *Handle[T]) Readiness(obj *T, rules ...readiness.Rule) readiness.Result 
 	if obj == nil {
 		return h.readiness(nil, rules)
 	}
+	if lazy, ok := any(obj).(*unstructured.Lazy); ok {
+		return readiness.Compute(lazy, h.readinessOptions(rules)) // decodes only what the rules read
+	}
 	encoded, err := h.codec.encode(obj)
 	if err != nil {
 		return readiness.Result{Status: readiness.Unknown, Message: printable(err.Error())}
@@ -107,12 +110,16 @@ func (h *Handle[T]) Readiness(obj *T, rules ...readiness.Rule) readiness.Result 
 }
 
 func (e *endpoint) readiness(obj *unstructured.Object, rules []readiness.Rule) readiness.Result {
+	return readiness.Compute(obj, e.readinessOptions(rules))
+}
+
+func (e *endpoint) readinessOptions(rules []readiness.Rule) *readiness.Options {
 	opts := &readiness.Options{Rules: rules}
 	if resource := e.apiResource; len(resource.Verbs)+len(resource.Subresources) > 0 {
 		_, hasStatus := resource.Subresource("status")
 		opts.StatusSubresource = &hasStatus
 	}
-	return readiness.Compute(obj, opts)
+	return opts
 }
 
 // isRetriedPod reports whether obj is a pod that has not failed for good.

@@ -26,8 +26,8 @@ const warningCode = 299
 //
 // The user agent, and thus the default field manager, is config.UserAgent, or client-go's default. RateLimiter or a positive
 // QPS delay requests. client-go's default of 5 requests a second is not applied. Warnings go to the config's handler if it is
-// set. Timeout bounds requests and watches but no streams, as in client-go. A config that accepts protobuf sets transport.Options.Protobuf. Other
-// content types, serializers and APIPath are ignored.
+// set. Timeout bounds requests and watches but no streams, as in client-go. A config that accepts protobuf sets
+// transport.Options.Protobuf. Other content types, serializers and APIPath are ignored.
 //
 // With an exec plugin, a request is retried once after a 401, because client-go has then run the plugin. HTTP connections are
 // shared with client-go's clients of an equal config. Close closes idle connections. The default namespace is "default":
