@@ -27,7 +27,7 @@ func newProtobufLazy(d *protobuf.Decoder, kind protobuf.Kind, raw []byte) (any, 
 	case int64(len(data)) > math.MaxUint32:
 		return nil, errors.New("the object is longer than 4 GiB")
 	}
-	return &Lazy{data: data, offsets: protobuf.Offsets(data)}, nil
+	return &Lazy{data: data, offsets: kind.Offsets(data)}, nil
 }
 
 func (l *Lazy) isProtobuf() bool { return protobuf.IsPacked(l.data) }
@@ -66,8 +66,8 @@ func (l *Lazy) walkProtobuf(fields []string) (any, bool, error) {
 
 // protobufMetadata is Metadata for Protobuf.
 func (l *Lazy) protobufMetadata(of metav1.TypeMeta) *Lazy {
-	data := protobuf.PackMetadata(of, l.data, l.offsets.Index(jsonread.FieldMetadata))
-	return &Lazy{data: data, offsets: protobuf.Offsets(data)}
+	kind, data := protobuf.PackMetadata(of, l.data, l.offsets.Index(jsonread.FieldMetadata))
+	return &Lazy{data: data, offsets: kind.Offsets(data)}
 }
 
 // protobufWithout is Without for Protobuf. The result is JSON if only JSON can be without the field.
@@ -79,7 +79,7 @@ func (l *Lazy) protobufWithout(fields []string) *Lazy {
 				return l
 			}
 			data := kind.Pack(without)
-			return &Lazy{data: data, offsets: protobuf.Offsets(data)}
+			return &Lazy{data: data, offsets: kind.Offsets(data)}
 		}
 	}
 	same, err := DecodeLazy(l.JSON())

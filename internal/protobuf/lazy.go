@@ -65,13 +65,13 @@ func partialObjectMetadata() *Message {
 	return m
 }
 
-// Offsets returns the indexes in a packed, checked object of the fields in [jsonread.FieldOffsets]. Each is the index of the
-// value's length.
-func Offsets(data []byte) (offsets jsonread.FieldOffsets) {
-	k, raw := Unpack(data)
+// Offsets returns the indexes in a packed, checked object of the kind of the fields in [jsonread.FieldOffsets]. Each is the index of
+// the value's length.
+func (k Kind) Offsets(data []byte) (offsets jsonread.FieldOffsets) {
 	offsets.Set(jsonread.FieldAPIVersion, 1)
 	_, rest, _ := delimited(data[1:])
 	offsets.Set(jsonread.FieldKind, len(data)-len(rest))
+	_, raw, _ := delimited(rest)
 	base := len(data) - len(raw)
 	k.eachField(raw, func(f *field, start, end int) {
 		if !f.isMessage() {
@@ -94,7 +94,7 @@ func Offsets(data []byte) (offsets jsonread.FieldOffsets) {
 	return offsets
 }
 
-// Text returns the string at an index from [Offsets]. Index 0 is the empty string.
+// Text returns the string at an index from [Kind.Offsets]. Index 0 is the empty string.
 func Text(data []byte, i int) []byte {
 	if i == 0 {
 		return nil
@@ -103,13 +103,14 @@ func Text(data []byte, i int) []byte {
 	return validUTF8(content)
 }
 
-// PackMetadata returns a packed object of a given type, with the metadata at index i of data, from [Offsets].
-func PackMetadata(of metav1.TypeMeta, data []byte, i int) []byte {
+// PackMetadata returns a packed object of a given type, with the metadata at index i of data, from [Kind.Offsets].
+func PackMetadata(of metav1.TypeMeta, data []byte, i int) (k Kind, packed []byte) {
 	var raw []byte
 	if i != 0 {
 		content, _, _ := delimited(data[i:])
 		const tag = 1<<3 | wireBytes // of the metadata of every kind, like that of PartialObjectMetadata
 		raw = append(binary.AppendUvarint([]byte{tag}, uint64(len(content))), content...)
 	}
-	return Kind{partialObjectMetadata(), of}.Pack(raw)
+	k = Kind{partialObjectMetadata(), of}
+	return k, k.Pack(raw)
 }
