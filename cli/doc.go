@@ -1,7 +1,6 @@
 // Package cli is the root of the packages for building programs like kubectl:
 //
-//   - package flags defines kubectl's connection flags and opens a client with them;
-//   - package manifest reads objects from files, like -f;
+//   - package flags defines kubectl's connection flags and -f, and opens a client with them;
 //   - package print writes objects like kubectl get;
 //   - package progress shows the progress of waiting commands.
 //

@@ -1,4 +1,4 @@
-// Package flags binds kubectl's connection flags and environment to the library, for programs built on cobra and pflag.
+// Package flags binds kubectl's connection flags, -f and environment to the library, for programs built on cobra and pflag.
 //
 //	connection := flags.NewConnection()
 //	connection.AddFlags(cmd.PersistentFlags())

@@ -27,6 +27,7 @@ const module = "github.com/anykind/anykind"
 var allowedImports = map[string][]string{
 	"unstructured":              {},
 	"unstructured/jsonpath":     {"unstructured"},
+	"unstructured/manifest":     {"unstructured"},
 	"readiness":                 {"unstructured"},
 	"transport/kubeconfig":      {},
 	"transport/kubeconfig/edit": {"transport/kubeconfig"},
@@ -68,8 +69,8 @@ var allowedImporters = map[string][]string{
 	"internal/reflector":       {"discovery", "dynamic", "stream"},
 	"internal/resourcepath":    {"dynamic", "stream", "transport"},
 	"internal/resourceversion": {"cache", "controller"},
-	"internal/retry":           {"internal/reflector", "transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},
-	"internal/sanitize":        {"internal/reflector", "transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "dynamic", "cache", "stream", "readiness", "transport/kubeconfig"},
+	"internal/retry":           {"internal/reflector", "transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream", "unstructured/manifest"},
+	"internal/sanitize":        {"internal/reflector", "transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "unstructured/manifest", "dynamic", "cache", "stream", "readiness", "transport/kubeconfig"},
 	"internal/typememory":      {"stream", "unstructured"},
 	"internal/yamltree":        {"transport/kubeconfig", "transport/kubeconfig/edit", "unstructured"},
 	"internal/consistency":     {"cache", "controller"},

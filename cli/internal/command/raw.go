@@ -10,12 +10,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/anykind/anykind/cli/manifest"
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // ValidateRaw validates uri and rejects flags in conflict with --raw. files may name a single file or standard input.
-func ValidateRaw(uri string, files *manifest.Reader, output string) error {
+func ValidateRaw(uri string, files *flags.Files, output string) error {
 	switch {
 	case len(files.Paths) > 1:
 		return errors.New("--raw can only use a single local file or stdin")

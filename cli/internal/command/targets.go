@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/cli/flags"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -26,7 +25,7 @@ type Target struct {
 type TargetOptions struct {
 	Selection flags.Selection
 	// Files are the files of -f, or nil. Non-empty Files replace the arguments.
-	Files *manifest.Reader
+	Files *flags.Files
 	// All selects all objects of the types, like --all.
 	All bool
 	// AllowAll accepts a type without names or selectors for all its objects, as in get and describe.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // conflictHint is kubectl's hint after the conflicts of an apply.
@@ -189,7 +189,7 @@ func installOrder(ctx context.Context, s *command.State, objects []*manifest.Obj
 	if err != nil {
 		return nil, err
 	}
-	return manifest.InstallOrder(objects, namespace)
+	return command.InstallOrder(objects, namespace)
 }
 
 // eachManifestObject calls write for each object, continues after errors, and reports a tally. readErr is the error of reading

@@ -13,9 +13,9 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/editor"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 type createOptions struct {

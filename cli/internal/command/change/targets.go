@@ -10,14 +10,14 @@ import (
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // objectArgs selects the objects of a command by arguments, selectors or files.
 type objectArgs struct {
-	files     manifest.Reader
+	files     flags.Files
 	selection flags.Selection
 	// all accepts a type without names for all its objects, like --all.
 	all bool

@@ -14,7 +14,6 @@ import (
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/cli/print"
 )
 
@@ -30,7 +29,7 @@ type getCommand struct {
 	*command.State
 	output    *print.Flags
 	selection flags.Selection
-	files     manifest.Reader
+	files     flags.Files
 
 	raw, subresource                    string
 	watch, watchOnly, outputWatchEvents bool

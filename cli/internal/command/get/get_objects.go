@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // printObjects writes objects in a format other than a table: a single object alone, several objects as a list.

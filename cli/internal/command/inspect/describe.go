@@ -15,9 +15,9 @@ import (
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/describe"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // describer is the command describe.
@@ -25,14 +25,14 @@ type describer struct {
 	*command.State
 
 	selection  flags.Selection
-	files      manifest.Reader
+	files      flags.Files
 	showEvents bool
 	eventsSet  bool
 	described  int
 }
 
 func describeCommand(s *command.State) *cobra.Command {
-	d := &describer{State: s, showEvents: true, files: manifest.Reader{In: s.In}}
+	d := &describer{State: s, showEvents: true, files: flags.Files{Reader: manifest.Reader{In: s.In}}}
 	cmd := &cobra.Command{
 		Use:   "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)",
 		Short: "Show details of objects of any kind",

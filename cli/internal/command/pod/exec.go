@@ -7,15 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 func execCommand(s *command.State) *cobra.Command {
 	o := &session{State: s}
-	files := &manifest.Reader{In: s.In}
+	files := &flags.Files{Reader: manifest.Reader{In: s.In}}
 	cmd := &cobra.Command{
 		Use:   "exec (POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [args...]",
 		Short: "Execute a command in a container",
@@ -32,7 +33,7 @@ func execCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-func runExec(cmd *cobra.Command, o *session, files *manifest.Reader, args []string) error {
+func runExec(cmd *cobra.Command, o *session, files *flags.Files, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
 	case !files.IsEmpty() && dash == 0 && len(args) > 0: // all arguments are the command
@@ -64,7 +65,7 @@ func runExec(cmd *cobra.Command, o *session, files *manifest.Reader, args []stri
 }
 
 // find returns the pod of the argument or of the object in a file.
-func (o *session) find(ctx context.Context, files *manifest.Reader, args []string) (*found, error) {
+func (o *session) find(ctx context.Context, files *flags.Files, args []string) (*found, error) {
 	const purpose = "attach to"
 	if files.IsEmpty() {
 		return findPod(ctx, o.State, args[0], o.timeout, purpose, compareForStreams)

@@ -1,4 +1,4 @@
-package manifest
+package command
 
 import (
 	"context"
@@ -12,26 +12,37 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // establishTimeout limits the wait for the definition of an object's kind.
 const establishTimeout = 30 * time.Second
 
-// Resolver finds the resources of the objects of a manifest, including resources defined in the manifest itself.
-type Resolver struct {
+// FileResolver finds the resources of objects in files, including resources defined in the files themselves.
+type FileResolver struct {
 	client      *dynamic.Client
 	definitions map[schema.GroupKind]*unstructured.Object // not known to be established
+	// namespace is the value of --namespace, or "".
+	namespace string
 }
 
-// NewResolver returns a resolver with a client.
-func NewResolver(client *dynamic.Client) *Resolver {
-	return &Resolver{client: client, definitions: map[schema.GroupKind]*unstructured.Object{}}
+// NewFileResolver returns a FileResolver with the client of the connection flags.
+func (s *State) NewFileResolver(ctx context.Context) (*FileResolver, error) {
+	client, err := s.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newFileResolver(client, s.Connection.NamespaceFlag), nil
+}
+
+func newFileResolver(client *dynamic.Client, namespace string) *FileResolver {
+	return &FileResolver{client: client, definitions: map[schema.GroupKind]*unstructured.Object{}, namespace: namespace}
 }
 
 // Resolve returns the handle on the resource of an object, as [dynamic.Client.ForObjects] does. If an earlier object was
 // the CustomResourceDefinition of its kind, Resolve waits until the definition is established. The caller must have created it before.
-// Errors have the object's position.
-func (r *Resolver) Resolve(ctx context.Context, obj *Object) (*dynamic.ManifestObject, error) {
+// Resolve rejects an object in a namespace other than --namespace. All other errors have the object's position.
+func (r *FileResolver) Resolve(ctx context.Context, obj *manifest.Object) (*dynamic.ManifestObject, error) {
 	kind := obj.GroupVersionKind()
 	definition := r.definitions[kind.GroupKind()]
 	found, err := r.resolve(ctx, obj, definition)
@@ -42,10 +53,13 @@ func (r *Resolver) Resolve(ctx context.Context, obj *Object) (*dynamic.ManifestO
 	if defined, isDefinition := definedKind(obj.Object); isDefinition {
 		r.definitions[defined] = found.Object
 	}
+	if own := found.Object.GetNamespace(); r.namespace != "" && own != "" && own != r.namespace {
+		return nil, fmt.Errorf("the namespace from the provided object %q does not match the namespace %q. You must pass '--namespace=%s' to perform this operation.", own, r.namespace, own)
+	}
 	return found, nil
 }
 
-func (r *Resolver) resolve(ctx context.Context, obj *Object, definition *unstructured.Object) (*dynamic.ManifestObject, error) {
+func (r *FileResolver) resolve(ctx context.Context, obj *manifest.Object, definition *unstructured.Object) (*dynamic.ManifestObject, error) {
 	if definition != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, establishTimeout)
@@ -71,7 +85,7 @@ func sequence(definition, obj *unstructured.Object) iter.Seq2[*unstructured.Obje
 }
 
 // resolveError formats a NoMatchError like kubectl, and adds the position to any error.
-func resolveError(obj *Object, err error) error {
+func resolveError(obj *manifest.Object, err error) error {
 	var noMatch *restmapper.NoMatchError
 	if !errors.As(err, &noMatch) {
 		return fmt.Errorf("%s: %w", obj.Position(), err)
@@ -95,9 +109,9 @@ func (e *notServedError) Unwrap() error { return e.err }
 
 // InstallOrder returns the objects in the order of [dynamic.InstallOrder], one stage after the other. namespace is the namespace of
 // namespaced objects that name none.
-func InstallOrder(objects []*Object, namespace string) ([]*Object, error) {
+func InstallOrder(objects []*manifest.Object, namespace string) ([]*manifest.Object, error) {
 	plain := make([]*unstructured.Object, len(objects))
-	sources := make(map[*unstructured.Object]*Object, len(objects))
+	sources := make(map[*unstructured.Object]*manifest.Object, len(objects))
 	for i, obj := range objects {
 		plain[i] = obj.Object
 		sources[obj.Object] = obj
@@ -106,7 +120,7 @@ func InstallOrder(objects []*Object, namespace string) ([]*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	ordered := make([]*Object, 0, len(objects))
+	ordered := make([]*manifest.Object, 0, len(objects))
 	for _, stage := range stages {
 		for _, obj := range stage {
 			ordered = append(ordered, sources[obj])
