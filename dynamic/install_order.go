@@ -15,8 +15,16 @@ import (
 // of GROUP/KIND/NAME and GROUP/namespaces/NAMESPACE/KIND/NAME.
 const dependsOn = "config.kubernetes.io/depends-on"
 
-// InstallOrder returns objects in stages. The objects of a stage do not depend on each other and can be applied in parallel, once
-// the previous stages are applied. The order within a stage is that of objects. Deletion goes backwards.
+// InstallPlan is the order of a set of objects.
+type InstallPlan struct {
+	// Stages are all objects. The objects of a stage do not depend on each other and can be applied in parallel, once the previous
+	// stages are applied. Deletion goes backwards.
+	Stages [][]*unstructured.Object
+	// Dependencies maps an object to the objects of the set that it depends on.
+	Dependencies map[*unstructured.Object][]*unstructured.Object
+}
+
+// InstallOrder returns the stages of a set of objects, and their dependencies. The order within a stage is that of objects.
 //
 // The stages are: Namespaces and CustomResourceDefinitions; kinds that requests are checked against or that others need to exist,
 // such as ServiceAccount, Role, StorageClass and PriorityClass; kinds that workloads refer to, such as Secret, ConfigMap,
@@ -26,8 +34,11 @@ const dependsOn = "config.kubernetes.io/depends-on"
 //
 // A dependency that is not among the objects is ignored: it is expected to exist. namespace is the namespace of namespaced objects
 // that name none, for references to such objects. A cycle is an error that names the objects, and so is a malformed annotation.
-func InstallOrder(objects []*unstructured.Object, namespace string) ([][]*unstructured.Object, error) {
-	order := &installOrder{objects: objects, namespace: namespace, positions: make([]installPosition, len(objects))}
+func InstallOrder(objects []*unstructured.Object, namespace string) (*InstallPlan, error) {
+	plan := &InstallPlan{Dependencies: map[*unstructured.Object][]*unstructured.Object{}}
+	order := &installOrder{
+		objects: objects, namespace: namespace, positions: make([]installPosition, len(objects)), found: plan.Dependencies,
+	}
 	order.index()
 	for i := range objects {
 		if err := order.visit(i); err != nil {
@@ -45,11 +56,10 @@ func InstallOrder(objects []*unstructured.Object, namespace string) ([][]*unstru
 		positions = append(positions, position)
 	}
 	slices.SortFunc(positions, installPosition.compare)
-	sorted := make([][]*unstructured.Object, len(positions))
-	for i, position := range positions {
-		sorted[i] = stages[position]
+	for _, position := range positions {
+		plan.Stages = append(plan.Stages, stages[position])
 	}
-	return sorted, nil
+	return plan, nil
 }
 
 // installReference names an object without its version.
@@ -93,6 +103,7 @@ type installOrder struct {
 	apiServices map[schema.GroupVersion]int // APIServices of aggregated API servers
 
 	positions []installPosition
+	found     map[*unstructured.Object][]*unstructured.Object // dependencies
 	path      []int // of visit
 }
 
@@ -144,6 +155,7 @@ func (o *installOrder) visit(i int) error {
 		if err := o.visit(dependency); err != nil {
 			return err
 		}
+		o.found[o.objects[i]] = append(o.found[o.objects[i]], o.objects[dependency])
 		if after := o.positions[dependency]; position.compare(after) <= 0 {
 			position.rank = after.rank
 			position.depth = after.depth + 1

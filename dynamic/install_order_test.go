@@ -85,9 +85,9 @@ func TestInstallOrder_Stages(t *testing.T) {
 		"not of the namespace": {[]*unstructured.Object{orderedObject("v1 Pod home/a", "/namespaces/home/Pod/b"), orderedObject("v1 Pod shop/b")}, []string{"a b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stages, err := dynamic.InstallOrder(tc.objects, "home")
+			plan, err := dynamic.InstallOrder(tc.objects, "home")
 			require.NoError(t, err)
-			assert.Equal(t, tc.want, stageNames(stages))
+			assert.Equal(t, tc.want, stageNames(plan.Stages))
 		})
 	}
 }
@@ -105,9 +105,9 @@ func TestInstallOrder_Errors(t *testing.T) {
 		`install order: Pod "a": annotation config.kubernetes.io/depends-on: "" is neither GROUP/KIND/NAME`:    {orderedObject("v1 Pod a", "")},
 		`install order: Pod "a": annotation config.kubernetes.io/depends-on: "/Pod/b" occurs twice`:            {orderedObject("v1 Pod a", "/Pod/b", "/Pod/b")},
 	} {
-		stages, err := dynamic.InstallOrder(objects, "home")
+		plan, err := dynamic.InstallOrder(objects, "home")
 		require.ErrorContains(t, err, want)
-		assert.Nil(t, stages)
+		assert.Nil(t, plan)
 	}
 }
 
@@ -116,12 +116,12 @@ func ExampleInstallOrder() {
 		orderedObject("apps/v1 Deployment shop/web", "batch/namespaces/shop/Job/migrate"), orderedObject("batch/v1 Job shop/migrate"),
 		orderedObject("v1 ConfigMap shop/settings"), orderedObject("v1 Namespace shop"),
 	}
-	stages, err := dynamic.InstallOrder(objects, "default")
+	plan, err := dynamic.InstallOrder(objects, "default")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for i, stage := range stages {
+	for i, stage := range plan.Stages {
 		for _, obj := range stage {
 			fmt.Println(i, obj.GetKind(), obj.GetName())
 		}

@@ -36,6 +36,7 @@ var allowedImports = map[string][]string{
 	"discovery":                 {"transport"},
 	"restmapper":                {"discovery"},
 	"dynamic":                   {"discovery", "readiness", "restmapper", "transport", "unstructured"},
+	"applyset":                  {"discovery", "dynamic", "readiness", "restmapper", "unstructured"},
 	"cache":                     {"dynamic"},
 	"cache/packed":              {"cache", "unstructured"},
 	"controller":                {"cache", "controller/leaderelection", "controller/workqueue", "dynamic", "unstructured"},

@@ -116,12 +116,12 @@ func InstallOrder(objects []*manifest.Object, namespace string) ([]*manifest.Obj
 		plain[i] = obj.Object
 		sources[obj.Object] = obj
 	}
-	stages, err := dynamic.InstallOrder(plain, namespace)
+	plan, err := dynamic.InstallOrder(plain, namespace)
 	if err != nil {
 		return nil, err
 	}
 	ordered := make([]*manifest.Object, 0, len(objects))
-	for _, stage := range stages {
+	for _, stage := range plan.Stages {
 		for _, obj := range stage {
 			ordered = append(ordered, sources[obj])
 		}

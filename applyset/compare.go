@@ -1,0 +1,376 @@
+package applyset
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Difference says how a field of a live object differs from the applied field.
+type Difference string
+
+const (
+	// Changed fields have a different value, or list items a different order.
+	Changed Difference = "changed"
+	// Missing fields do not exist.
+	Missing Difference = "missing"
+	// NotOwned fields have the value, but the set's manager does not own them: it has not applied them, or a manager that took the
+	// field over wrote the same value.
+	NotOwned Difference = "not owned"
+	// Removed fields are owned by the set's manager and left the applied object. The next Apply removes them.
+	Removed Difference = "removed"
+)
+
+// FieldDrift is a field with a [Difference].
+type FieldDrift struct {
+	// Field is the path of the field: .spec.template.spec.containers[name="web"].image
+	Field      string
+	Difference Difference
+	// Manager owns the field now, by a write to Subresource ("" is the object itself) at Time. Manager is empty if nobody or only
+	// the set's manager owns it.
+	Manager, Subresource string
+	Time                 time.Time
+	// Want and Have are the values as JSON, empty for a missing field. Of a Secret's data they are empty, too.
+	Want, Have string
+}
+
+// compare returns the differences between an object to apply and the live object. Without a difference, the apply would change
+// nothing. It may report a difference for an equal object, for example if a default of the server is part of a list's key or the
+// server stores a value in a different notation; the apply then finds nothing to change.
+//
+// Lists, keys of list items and atomic fields are recognized by the FieldsV1 of the manager, without a schema: see
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy.
+func compare(want, live *unstructured.Object, manager string, hasStatus bool) []FieldDrift {
+	c := &comparison{isSecret: isSecret(want), hasQuantities: isBuiltinGroup(want.GroupVersionKind().Group)}
+	owned := c.readManagers(live, manager, want.GetAPIVersion())
+	c.fields(nil, owned, withoutServerFields(want.Object, hasStatus), withoutServerFields(live.Object, hasStatus))
+	return c.drifts
+}
+
+type comparison struct {
+	managers      []fieldsEntry // all but the set's
+	isSecret      bool
+	hasQuantities bool
+	drifts        []FieldDrift
+}
+
+// fieldsEntry is an entry of managedFields.
+type fieldsEntry struct {
+	manager, subresource string
+	time                 time.Time
+	fields               map[string]any
+}
+
+// readManagers reads managedFields and returns the FieldsV1 that manager applied in a version, nil if it did not.
+func (c *comparison) readManagers(live *unstructured.Object, manager, apiVersion string) (owned map[string]any) {
+	metadata, _ := live.Object["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	for _, item := range entries {
+		entry, _ := item.(map[string]any)
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		name, _ := entry["manager"].(string)
+		subresource, _ := entry["subresource"].(string)
+		if name == manager && entry["operation"] == "Apply" && subresource == "" {
+			if entry["apiVersion"] == apiVersion {
+				owned = fields
+			}
+			continue
+		}
+		text, _ := entry["time"].(string)
+		at, _ := time.Parse(time.RFC3339, text) // zero if absent
+		c.managers = append(c.managers, fieldsEntry{name, subresource, at, fields})
+	}
+	return owned
+}
+
+// withoutServerFields returns the fields of an object that an apply can set.
+func withoutServerFields(obj map[string]any, hasStatus bool) map[string]any {
+	fields := maps.Clone(obj)
+	delete(fields, "apiVersion")
+	delete(fields, "kind")
+	if hasStatus {
+		delete(fields, "status")
+	}
+	metadata, _ := obj["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	for _, name := range []string{
+		"name", "namespace", "creationTimestamp", "uid", "resourceVersion", "generation", "managedFields", "selfLink",
+	} {
+		delete(metadata, name)
+	}
+	fields["metadata"] = metadata
+	return fields
+}
+
+// fields compares maps. path and owned are in the notation of FieldsV1.
+func (c *comparison) fields(path []string, owned, want, have map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		step := "f:" + name
+		child, isOwned := owned[step].(map[string]any)
+		value, exists := have[name]
+		c.value(join(path, step), child, isOwned, want[name], value, exists)
+	}
+	for _, step := range slices.Sorted(maps.Keys(owned)) {
+		name, isField := strings.CutPrefix(step, "f:")
+		if _, isWanted := want[name]; isField && !isWanted && !(len(path) == 0 && name == "metadata") {
+			c.add(join(path, step), Removed, nil, have[name])
+		}
+	}
+}
+
+func join(path []string, step string) []string { return append(slices.Clip(path), step) }
+
+func (c *comparison) value(path []string, owned map[string]any, isOwned bool, want, have any, exists bool) {
+	switch {
+	case want == nil && !exists && !isOwned, isEmpty(want) && !exists && path[0] == "f:metadata":
+		return
+	case path[0] == "f:metadata" && len(path) == 1:
+		isOwned = true // metadata itself has no owner
+	case !exists:
+		c.add(path, Missing, want, nil)
+		return
+	case !isOwned && equal(want, have):
+		c.add(path, NotOwned, want, have)
+		return
+	case !isOwned:
+		c.add(path, Changed, want, have)
+		return
+	}
+	isGranular := len(owned) > 0 && !(len(owned) == 1 && owned["."] != nil) || c.isGranular(path)
+	wantMap, isMap := want.(map[string]any)
+	haveMap, hasMap := have.(map[string]any)
+	wantList, isList := want.([]any)
+	haveList, hasList := have.([]any)
+	switch {
+	case isMap && hasMap && (isGranular || len(path) == 1):
+		c.fields(path, owned, wantMap, haveMap)
+	case isList && hasList && isGranular:
+		c.items(path, owned, wantList, haveList)
+	case isMap && hasMap && len(wantMap) == 0: // owns the map, none of its fields
+	case !equal(want, have) && !c.isEqualQuantity(path, want, have):
+		c.add(path, Changed, want, have)
+	}
+}
+
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	default:
+		return value == nil
+	}
+}
+
+// isGranular reports whether a different manager owns a part of the field.
+func (c *comparison) isGranular(path []string) bool {
+	return slices.ContainsFunc(c.managers, func(entry fieldsEntry) bool {
+		fields, found := descend(entry.fields, path)
+		return found && slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(step string) bool { return step != "." })
+	})
+}
+
+func descend(fields map[string]any, path []string) (_ map[string]any, found bool) {
+	for _, step := range path {
+		if fields, found = fields[step].(map[string]any); !found {
+			return nil, false
+		}
+	}
+	return fields, true
+}
+
+// items compares lists of type map or set, whose owned items have a key or value in FieldsV1.
+func (c *comparison) items(path []string, owned map[string]any, want, have []any) {
+	remaining := map[string]map[string]any{}
+	for step := range owned {
+		if key := itemKey(step); key != nil {
+			remaining[step] = key
+		}
+	}
+	last := -1
+	inOrder := true
+	for _, item := range want {
+		step := findStep(remaining, item)
+		if step == "" {
+			c.unownedItem(path, owned, item, have)
+			continue
+		}
+		index := slices.IndexFunc(have, func(candidate any) bool { return hasKey(candidate, remaining[step], false) })
+		delete(remaining, step)
+		if index < 0 {
+			c.add(join(path, step), Missing, item, nil)
+			continue
+		}
+		inOrder = inOrder && index > last
+		last = index
+		if child, _ := owned[step].(map[string]any); !isSetStep(step) {
+			c.value(join(path, step), child, true, item, have[index], true)
+		}
+	}
+	for _, step := range slices.Sorted(maps.Keys(remaining)) {
+		c.add(join(path, step), Removed, nil, nil)
+	}
+	if !inOrder {
+		c.add(path, Changed, want, have)
+	}
+}
+
+// unownedItem adds the difference of an item that the set's manager does not own.
+func (c *comparison) unownedItem(path []string, owned map[string]any, item any, have []any) {
+	step := "v:" + encode(item)
+	key := map[string]any{setValue: item}
+	if fields, isMap := item.(map[string]any); isMap {
+		key = map[string]any{}
+		for sibling := range c.siblings(path, owned) {
+			for name := range itemKey(sibling) {
+				if value, found := fields[name]; found {
+					key[name] = value
+				}
+			}
+		}
+		step = "k:" + encode(key)
+	}
+	index := slices.IndexFunc(have, func(candidate any) bool { return hasKey(candidate, key, false) })
+	switch {
+	case index < 0 || len(key) == 0:
+		c.add(join(path, step), Missing, item, nil)
+	case equal(item, have[index]):
+		c.add(join(path, step), NotOwned, item, have[index])
+	default:
+		c.add(join(path, step), Changed, item, have[index])
+	}
+}
+
+// siblings returns the owned items of a list, by any manager.
+func (c *comparison) siblings(path []string, owned map[string]any) map[string]any {
+	all := maps.Clone(owned)
+	if all == nil {
+		all = map[string]any{}
+	}
+	for _, entry := range c.managers {
+		fields, _ := descend(entry.fields, path)
+		maps.Copy(all, fields)
+	}
+	return all
+}
+
+// setValue is the name in a key for the value of a set's item.
+const setValue = ""
+
+func isSetStep(step string) bool { return strings.HasPrefix(step, "v:") }
+
+// itemKey decodes the step of a list item: k:{"name":"web"} or v:"web". It returns nil for any other step.
+func itemKey(step string) map[string]any {
+	kind, text, _ := strings.Cut(step, ":")
+	if kind != "k" && kind != "v" {
+		return nil
+	}
+	decoded, err := unstructured.From(map[string]any{"key": json.RawMessage(text)}) // integers as int64
+	if err != nil {
+		return nil
+	}
+	if kind == "v" {
+		return map[string]any{setValue: decoded.Object["key"]}
+	}
+	key, _ := decoded.Object["key"].(map[string]any)
+	return key
+}
+
+// findStep returns the only step whose key an item has, or "". A field of the key that the item lacks may have a default.
+func findStep(keys map[string]map[string]any, item any) (found string) {
+	for step, key := range keys {
+		switch {
+		case hasKey(item, key, false):
+			return step
+		case !hasKey(item, key, true):
+		case found != "":
+			return ""
+		default:
+			found = step
+		}
+	}
+	return found
+}
+
+func hasKey(item any, key map[string]any, allowDefaults bool) bool {
+	if value, isSet := key[setValue]; isSet {
+		return equal(item, value)
+	}
+	fields, isMap := item.(map[string]any)
+	present := 0
+	for name, value := range key {
+		field, found := fields[name]
+		switch {
+		case found && equal(field, value):
+			present++
+		case found || !allowDefaults:
+			return false
+		}
+	}
+	return isMap && present > 0
+}
+
+// isEqualQuantity reports whether the field is a quantity of a built-in kind in two notations, such as 1 and 1000m.
+func (c *comparison) isEqualQuantity(path []string, want, have any) bool {
+	if !c.hasQuantities || len(path) < 2 {
+		return false
+	}
+	switch path[len(path)-2] {
+	case "f:limits", "f:requests", "f:hard", "f:capacity", "f:default", "f:defaultRequest", "f:min", "f:max", "f:podFixed", "f:overhead":
+	default:
+		if path[len(path)-1] != "f:sizeLimit" {
+			return false
+		}
+	}
+	a, errA := resource.ParseQuantity(strings.Trim(encode(want), `"`))
+	b, errB := resource.ParseQuantity(strings.Trim(encode(have), `"`))
+	return errA == nil && errB == nil && a.Cmp(b) == 0
+}
+
+func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
+
+// add records a difference. The owner is the newest other manager of the field, or of the next field above it with an owner.
+func (c *comparison) add(path []string, difference Difference, want, have any) {
+	drift := FieldDrift{Field: fieldPath(path), Difference: difference}
+	if !c.isSecret || path[0] == "f:metadata" {
+		drift.Want = encode(want)
+		drift.Have = encode(have)
+	}
+	for _, entry := range c.managers {
+		if _, owns := descend(entry.fields, path); owns && !entry.time.Before(drift.Time) {
+			drift.Manager = entry.manager
+			drift.Subresource = entry.subresource
+			drift.Time = entry.time
+		}
+	}
+	c.drifts = append(c.drifts, drift)
+}
+
+// encode returns a value as JSON, and "" for nil.
+func encode(value any) string {
+	if value == nil {
+		return ""
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "" // not a value of an object
+	}
+	return string(text)
+}
+
+func isSecret(obj *unstructured.Object) bool {
+	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret"
+}
+
+// isBuiltinGroup reports whether the kinds of a group are built into the API server. Their group has no dot, or ends in .k8s.io.
+func isBuiltinGroup(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}

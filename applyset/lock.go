@@ -1,0 +1,236 @@
+package applyset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// lockRecord is the value of lockAnnotation.
+type lockRecord struct {
+	Holder string `json:"holder"`
+	// ID is a new UUID for each run.
+	ID string `json:"id"`
+	// Renewed is the time of the last renewal by the clock of the holder, for people.
+	Renewed string `json:"renewed"`
+	// Renewals counts the renewals. A waiting process observes that it changes.
+	Renewals int `json:"renewals"`
+	// Released is set at the end of the run: the record then names the last run.
+	Released bool `json:"released,omitempty"`
+}
+
+func (r *lockRecord) isHeld() bool { return r != nil && !r.Released }
+
+// LockedError reports that a different run of the same set writes at the same time, or has taken over the lock.
+type LockedError struct {
+	// Holder is the holder of the lock: Options.Holder of the run. Renewed is the last renewal by the holder's clock, in RFC 3339.
+	Holder, Renewed string
+	lost            bool
+}
+
+func (e *LockedError) Error() string {
+	if e.lost {
+		return fmt.Sprintf("the lock of the set was taken over by %q at %s: this run did not renew it in time", e.Holder, e.Renewed)
+	}
+	return fmt.Sprintf("a different run of the set writes at the same time: %q, seen at %s (run again after it)", e.Holder, e.Renewed)
+}
+
+func defaultHolder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return host + "/" + strconv.Itoa(os.Getpid())
+}
+
+// lock is the held lock of a run. Its methods may be called by the run and by the renewal at once.
+type lock struct {
+	set    *Set
+	cancel context.CancelCauseFunc // ends the context of the run
+
+	mu              sync.Mutex
+	record          lockRecord
+	recorded        scope
+	resourceVersion string
+	renewed         time.Time // by this process' clock
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+// acquire writes the lock and the scope into the parent as it was read. If the parent was changed meanwhile, apierrors.IsConflict
+// or IsAlreadyExists holds for the error. The returned context ends when the lock is lost.
+func (s *Set) acquire(ctx context.Context, parent *parentState, recorded scope) (context.Context, *lock, error) {
+	l := &lock{set: s, record: lockRecord{Holder: s.opts.Holder, ID: string(uuid.NewUUID())}, recorded: recorded, stopped: make(chan struct{})}
+	if parent.object != nil {
+		l.resourceVersion = parent.object.GetResourceVersion()
+	}
+	if err := l.write(ctx); err != nil {
+		return ctx, nil, err
+	}
+	ctx, l.cancel = context.WithCancelCause(ctx)
+	renewal, stop := context.WithCancel(ctx)
+	l.stop = stop
+	go l.renew(renewal)
+	return ctx, l, nil
+}
+
+// write writes the record with the next number of renewals. The caller holds mu, unless nobody else has the lock.
+func (l *lock) write(ctx context.Context) error {
+	next := l.record
+	next.Renewals++
+	at := time.Now()
+	next.Renewed = at.UTC().Format(time.RFC3339)
+	write := l.set.createParent
+	if l.resourceVersion != "" {
+		write = func(ctx context.Context, recorded scope, record *lockRecord) (*unstructured.Object, error) {
+			return l.set.updateParent(ctx, l.resourceVersion, recorded, record)
+		}
+	}
+	written, err := write(ctx, l.recorded, &next)
+	if err != nil {
+		return err
+	}
+	l.resourceVersion = written.GetResourceVersion()
+	l.record = next
+	l.renewed = at
+	return nil
+}
+
+// renew renews the lock until ctx ends. It cancels the run if the lock is lost.
+func (l *lock) renew(ctx context.Context) {
+	defer close(l.stopped)
+	ticker := time.NewTicker(l.set.opts.LockDuration / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := l.renewOnce(ctx); err != nil {
+			l.cancel(err)
+			return
+		}
+	}
+}
+
+// renewOnce returns an error if the lock is lost. An error of a single request is retried at the next tick.
+func (l *lock) renewOnce(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	request, cancel := context.WithTimeout(ctx, l.set.opts.LockDuration/3)
+	defer cancel()
+	err := l.write(request)
+	if apierrors.IsConflict(err) {
+		err = l.reread(request)
+	}
+	var lost *LockedError
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return nil
+	case errors.As(err, &lost) || apierrors.IsNotFound(err):
+		return err
+	default:
+		return l.expired(err)
+	}
+}
+
+// expired returns an error if the lock has not been renewed in time.
+func (l *lock) expired(cause error) error {
+	if time.Since(l.renewed) < l.set.opts.LockDuration*2/3 {
+		return nil
+	}
+	return fmt.Errorf("the lock of the set could not be renewed for %s: %w", l.set.opts.LockDuration*2/3, cmp.Or(cause, context.DeadlineExceeded))
+}
+
+// reread renews the lock after a change of the parent by others.
+func (l *lock) reread(ctx context.Context) error {
+	parent, err := l.set.readParent(ctx)
+	if err != nil {
+		return err
+	}
+	if parent.lock == nil || parent.lock.ID != l.record.ID {
+		return lostError(parent.lock)
+	}
+	l.resourceVersion = parent.object.GetResourceVersion()
+	return l.write(ctx)
+}
+
+func lostError(holder *lockRecord) *LockedError {
+	lost := &LockedError{lost: true}
+	if holder != nil {
+		lost.Holder = holder.Holder
+		lost.Renewed = holder.Renewed
+	}
+	return lost
+}
+
+// check returns an error if the lock may have expired. It is called before every write of the run.
+func (l *lock) check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.expired(nil)
+}
+
+// release ends the renewal and writes the scope with the released lock.
+func (l *lock) release(ctx context.Context, recorded scope) error {
+	l.stop()
+	<-l.stopped
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.recorded = recorded
+	l.record.Released = true
+	err := l.write(ctx)
+	if apierrors.IsConflict(err) {
+		return l.reread(ctx)
+	}
+	return err
+}
+
+// awaitLock returns the parent once its lock can be taken over: it is released, or has not been renewed for LockDuration. It returns
+// a [*LockedError] as soon as the holder writes.
+func (s *Set) awaitLock(ctx context.Context, parent *parentState) (*parentState, error) {
+	first := parent.lock
+	deadline := time.Now().Add(s.opts.LockDuration)
+	for parent.lock.isHeld() {
+		wait := min(time.Until(deadline), s.opts.LockDuration/6)
+		if wait <= 0 {
+			return parent, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+		var err error
+		if parent, err = s.readParent(ctx); err != nil {
+			return nil, err
+		}
+		if err := sameRun(first, parent.lock); err != nil {
+			return nil, err
+		}
+	}
+	return parent, nil
+}
+
+// sameRun returns a [*LockedError] if a run has written the lock since it was read.
+func sameRun(before, now *lockRecord) error {
+	if now == nil || before != nil && *before == *now {
+		return nil
+	}
+	return &LockedError{Holder: now.Holder, Renewed: now.Renewed}
+}

@@ -1,0 +1,346 @@
+package applyset
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// member is an object of the set: to apply, in the cluster, or both.
+type member struct {
+	Reference
+
+	// want is the object to apply, nil if it left the set. dependencies are members with an object to apply.
+	want         *unstructured.Object
+	dependencies []*member
+	// live is the object in the cluster, nil if it does not exist or is not a member yet.
+	live *unstructured.Object
+	// resource is nil until the kind is served.
+	resource *dynamic.Resource
+	drifts   []FieldDrift
+	failed   bool
+	kept     string // reason why a member that left the set is not deleted
+}
+
+// desired is the objects to apply.
+type desired struct {
+	members map[Reference]*member
+	stages  [][]*member
+	scope   scope
+}
+
+// desire validates objects and finds their resources. It sends no request if discovery is up to date.
+func (s *Set) desire(ctx context.Context, objects []*unstructured.Object) (*desired, error) {
+	d := &desired{members: map[Reference]*member{}, scope: newScope()}
+	definitions := definedKinds(objects)
+	prepared := make([]*unstructured.Object, 0, len(objects))
+	byObject := map[*unstructured.Object]*member{}
+	var errs []error
+	for i, obj := range objects {
+		m, err := s.desireObject(ctx, obj, definitions)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("object %d: %w", i+1, err))
+			continue
+		case d.members[m.Reference] != nil:
+			errs = append(errs, fmt.Errorf("object %d: %s occurs twice", i+1, m.Reference))
+			continue
+		}
+		d.members[m.Reference] = m
+		d.scope.add(m.Reference)
+		prepared = append(prepared, m.want)
+		byObject[m.want] = m
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	plan, err := dynamic.InstallOrder(prepared, s.opts.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, stage := range plan.Stages {
+		var members []*member
+		for _, obj := range stage {
+			m := byObject[obj]
+			for _, dependency := range plan.Dependencies[obj] {
+				m.dependencies = append(m.dependencies, byObject[dependency])
+			}
+			members = append(members, m)
+		}
+		d.stages = append(d.stages, members)
+	}
+	return d, nil
+}
+
+func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, definitions map[schema.GroupKind]bool) (*member, error) {
+	kind := obj.GroupVersionKind()
+	m := &member{Reference: Reference{Kind: kind.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	switch {
+	case kind.Kind == "" || kind.Version == "":
+		return nil, fmt.Errorf("%q has no kind or apiVersion", obj.GetName())
+	case m.Name == "":
+		return nil, fmt.Errorf("%s has no name (apply does not generate names)", m.Kind)
+	case m.Reference == s.parent.reference():
+		return nil, fmt.Errorf("%s is the parent of the set", m.Reference)
+	case obj.GetLabels()[PartOfLabel] != "":
+		return nil, fmt.Errorf("%s already has the label %s (remove it)", m.Reference, PartOfLabel)
+	}
+	resource, err := s.client.ForKind(ctx, kind)
+	isNamespaced, isDefined := definitions[m.Kind]
+	var noMatch *restmapper.NoMatchError
+	switch {
+	case err == nil:
+		m.resource = resource
+		isNamespaced = resource.APIResource().Namespaced
+	case !errors.As(err, &noMatch) || !isDefined:
+		return nil, fmt.Errorf("%s: %w", m.Reference, err)
+	}
+	switch {
+	case !isNamespaced:
+		m.Namespace = ""
+	case m.Namespace == "":
+		m.Namespace = s.opts.Namespace
+	}
+	m.want = s.prepare(obj, m.Namespace)
+	m.setResource(resource)
+	return m, nil
+}
+
+func (m *member) setResource(resource *dynamic.Resource) {
+	if resource != nil && m.Namespace != "" {
+		resource = resource.Namespace(m.Namespace)
+	}
+	m.resource = resource
+}
+
+// hasStatus reports whether the kind has the subresource status.
+func (m *member) hasStatus() bool {
+	if m.resource == nil {
+		return false
+	}
+	_, found := m.resource.APIResource().Subresource("status")
+	return found
+}
+
+// prepare returns a copy of obj with the label of the set. A Secret's stringData becomes data: the API server stores only data, and
+// would not keep the ownership of stringData.
+func (s *Set) prepare(obj *unstructured.Object, namespace string) *unstructured.Object {
+	copied := obj.DeepCopy()
+	copied.SetNamespace(namespace)
+	labels := copied.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[PartOfLabel] = s.id
+	copied.SetLabels(labels)
+	copied.SetManagedFields(nil)
+	if text, isMap := copied.Object["stringData"].(map[string]any); isMap && isSecret(obj) {
+		data, _ := copied.Object["data"].(map[string]any)
+		if data == nil {
+			data = map[string]any{}
+		}
+		for name, value := range text {
+			value, isText := value.(string)
+			if !isText {
+				return copied // the API server rejects it
+			}
+			data[name] = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		copied.Object["data"] = data
+		delete(copied.Object, "stringData")
+	}
+	return copied
+}
+
+// definedKinds maps the kinds that CustomResourceDefinitions and APIServices among objects define to their scope: true means
+// namespaced. The scope of an APIService's kind is that of its objects.
+func definedKinds(objects []*unstructured.Object) map[schema.GroupKind]bool {
+	kinds := map[schema.GroupKind]bool{}
+	groups := map[string]bool{}
+	for _, obj := range objects {
+		group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
+		switch obj.GroupVersionKind().GroupKind().String() {
+		case "CustomResourceDefinition.apiextensions.k8s.io":
+			kind, _, _ := unstructured.Get[string](obj, "spec", "names", "kind")
+			scope, _, _ := unstructured.Get[string](obj, "spec", "scope")
+			kinds[schema.GroupKind{Group: group, Kind: kind}] = scope == "Namespaced"
+		case "APIService.apiregistration.k8s.io":
+			groups[group] = true
+		}
+	}
+	for _, obj := range objects {
+		kind := obj.GroupVersionKind().GroupKind()
+		if _, isDefined := kinds[kind]; !isDefined && groups[kind.Group] {
+			kinds[kind] = obj.GetNamespace() != ""
+		}
+	}
+	return kinds
+}
+
+// readMembers lists the objects of the set by kind. It adds them to the members of d and returns the members that left the set.
+// Kinds that are not served any more have no objects if their definition is gone.
+func (s *Set) readMembers(ctx context.Context, recorded scope, d *desired) (left []*member, err error) {
+	all := recorded.union(d.scope)
+	versions := map[schema.GroupKind]*dynamic.Resource{}
+	for _, m := range d.members {
+		m.live = nil
+		m.drifts = nil
+		if m.resource != nil {
+			versions[m.Kind] = m.resource
+		}
+	}
+	var mu sync.Mutex
+	kinds := all.sortedKinds()
+	errs := make([]error, len(kinds))
+	s.parallel(len(kinds), func(i int) {
+		errs[i] = s.readKind(ctx, kinds[i], versions[kinds[i]], all, func(obj *unstructured.Object, resource *dynamic.Resource) {
+			mu.Lock()
+			defer mu.Unlock()
+			ref := Reference{Kind: kinds[i], Namespace: obj.GetNamespace(), Name: obj.GetName()}
+			m := d.members[ref]
+			if m == nil {
+				m = &member{Reference: ref}
+				m.setResource(resource)
+				left = append(left, m)
+			}
+			m.live = obj
+		})
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(left, func(a, b *member) int { return a.compare(b.Reference) })
+	for _, m := range d.members {
+		if m.live != nil {
+			m.drifts = compare(m.want, m.live, s.FieldManager(), m.hasStatus())
+		}
+	}
+	return left, nil
+}
+
+// parallel calls work for each index, with the workers of the set.
+func (s *Set) parallel(count int, work func(i int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, s.opts.Workers)
+	for i := range count {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			work(i)
+		})
+	}
+	wg.Wait()
+}
+
+// readKind calls add for each member of a kind in the recorded namespaces. resource may be nil.
+func (s *Set) readKind(ctx context.Context, kind schema.GroupKind, resource *dynamic.Resource, all scope,
+	add func(*unstructured.Object, *dynamic.Resource),
+) error {
+	if resource == nil {
+		var err error
+		if resource, err = s.servedKind(ctx, kind); resource == nil || err != nil {
+			return err
+		}
+	}
+	if !resource.APIResource().Supports("list") {
+		return fmt.Errorf("%s cannot be a member: the server does not list it", kind)
+	}
+	for _, handle := range s.handles(resource, all) {
+		if err := s.list(ctx, handle, all, add); err == nil {
+			continue
+		} else if len(all.namespaces) < 2 || !apierrors.IsForbidden(err) {
+			return err
+		}
+		for _, namespace := range slices.Sorted(maps.Keys(all.namespaces)) {
+			if err := s.list(ctx, resource.Namespace(namespace), all, add); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// handles returns the handles to list or follow a resource: in its only namespace, or in all.
+func (s *Set) handles(resource *dynamic.Resource, all scope) []*dynamic.Resource {
+	namespaces := slices.Collect(maps.Keys(all.namespaces))
+	switch {
+	case !resource.APIResource().Namespaced:
+		return []*dynamic.Resource{resource}
+	case len(namespaces) == 0:
+		return nil
+	case len(namespaces) == 1:
+		return []*dynamic.Resource{resource.Namespace(namespaces[0])}
+	default:
+		return []*dynamic.Resource{resource.AllNamespaces()}
+	}
+}
+
+func (s *Set) list(ctx context.Context, handle *dynamic.Resource, all scope, add func(*unstructured.Object, *dynamic.Resource)) error {
+	for obj, err := range handle.List(ctx, &metav1.ListOptions{LabelSelector: s.selector()}) {
+		if err != nil {
+			return err
+		}
+		if namespace := obj.GetNamespace(); namespace == "" || all.namespaces[namespace] {
+			add(obj, handle)
+		}
+	}
+	return nil
+}
+
+func (s *Set) selector() string { return PartOfLabel + "=" + s.id }
+
+// servedKind returns the handle on a kind. It returns nil if the kind is not served and no CustomResourceDefinition defines it: its
+// objects are gone with the definition. The kind of an existing definition may be served a moment later.
+func (s *Set) servedKind(ctx context.Context, kind schema.GroupKind) (*dynamic.Resource, error) {
+	resource, err := s.client.ForKind(ctx, kind.WithVersion(""))
+	var noMatch *restmapper.NoMatchError
+	if !errors.As(err, &noMatch) {
+		return resource, err
+	}
+	isDefined, err := s.isDefined(ctx, kind)
+	if err != nil {
+		return nil, fmt.Errorf("find out whether %s has objects: %w", kind, err)
+	}
+	if !isDefined {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
+	defer cancel()
+	resources, err := s.client.WaitForKinds(ctx, kind.WithVersion(""))
+	if err != nil {
+		return nil, err
+	}
+	return resources[0], nil
+}
+
+// servedTimeout limits the wait for a kind with a CustomResourceDefinition.
+const servedTimeout = 30 * time.Second
+
+func (s *Set) isDefined(ctx context.Context, kind schema.GroupKind) (bool, error) {
+	definitions, err := s.client.Resource(ctx, "customresourcedefinitions.apiextensions.k8s.io")
+	if err != nil {
+		return false, err
+	}
+	for definition, err := range definitions.List(ctx, nil) {
+		if err != nil {
+			return false, err
+		}
+		if _, found := definedKinds([]*unstructured.Object{definition})[kind]; found {
+			return true, nil
+		}
+	}
+	return false, nil
+}

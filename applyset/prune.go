@@ -1,0 +1,307 @@
+package applyset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+var (
+	namespaceKind  = schema.GroupKind{Kind: "Namespace"}
+	definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+)
+
+// Delete deletes all members, in reverse order, and then the parent. It waits until the members are gone; ctx bounds the wait. A
+// parent with data of its own stays, without the record of the set. Members with an owner, and shared Namespaces and
+// CustomResourceDefinitions, are kept like in Apply, and so is the parent then. A set without a parent is an error for which
+// apierrors.IsNotFound holds.
+func (s *Set) Delete(ctx context.Context, opts *ApplyOptions) ([]Event, error) {
+	r := &run{Set: s, opts: valueOf(opts), isDelete: true}
+	r.opts.KeepLeft = false
+	err := r.delete(ctx)
+	if err != nil {
+		err = fmt.Errorf("delete the set of %s: %w", s.parent, err)
+	}
+	return r.events, err
+}
+
+func (r *run) delete(ctx context.Context) error {
+	var err error
+	if r.desired, err = r.desire(ctx, nil); err != nil {
+		return err
+	}
+	resource, err := r.parentResource(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := resource.Metadata().Get(ctx, r.Set.parent.Name, nil); err != nil {
+		return err
+	}
+	if ctx, err = r.begin(ctx); err != nil {
+		return err
+	}
+	r.prune(ctx)
+	return r.end(ctx)
+}
+
+// checkLeft sets the reasons to keep members that left the set.
+func (r *run) checkLeft(ctx context.Context) error {
+	for _, m := range r.left {
+		var err error
+		if m.kept, err = r.keptReason(ctx, m); err != nil {
+			return fmt.Errorf("%s left the set: %w", m.Reference, err)
+		}
+	}
+	return nil
+}
+
+func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
+	owners := m.live.GetOwnerReferences()
+	switch {
+	case r.opts.KeepLeft:
+		return "left the set", nil
+	case len(owners) > 0:
+		return fmt.Sprintf("it has the owner %s %q", owners[0].Kind, owners[0].Name), nil
+	case m.live.GetDeletionTimestamp() != nil:
+		return "", nil
+	case m.Kind == namespaceKind && m.Name == r.Set.parent.Namespace && !r.isDelete:
+		return "it contains the parent of the set", nil
+	}
+	if needs := r.desiredIn(m); needs != nil {
+		return fmt.Sprintf("%s needs it", needs.Reference), nil
+	}
+	switch {
+	case r.opts.PruneShared:
+		return "", nil
+	case m.Kind == namespaceKind:
+		return r.foreignInNamespace(ctx, m.Name)
+	case m.Kind == definitionKind:
+		return r.foreignOfKind(ctx, m)
+	default:
+		return "", nil
+	}
+}
+
+// desiredIn returns an object to apply in a Namespace, or of the kind of a CustomResourceDefinition.
+func (r *run) desiredIn(left *member) *member {
+	kinds := map[schema.GroupKind]bool{}
+	if left.Kind == definitionKind {
+		kinds = definedKinds([]*unstructured.Object{left.live})
+	}
+	for ref, m := range r.desired.members {
+		if _, isDefined := kinds[ref.Kind]; isDefined || left.Kind == namespaceKind && ref.Namespace == left.Name {
+			return m
+		}
+	}
+	return nil
+}
+
+// foreignInNamespace returns a reason if a namespace contains an object that is neither a member nor owned by an object nor made
+// for every namespace.
+func (r *run) foreignInNamespace(ctx context.Context, namespace string) (string, error) {
+	resources, err := r.client.PreferredResources(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, resource := range resources {
+		api := resource.APIResource()
+		if !api.Namespaced || !api.Supports("list") || !api.Supports("delete") || api.GVK.Kind == "Event" {
+			continue
+		}
+		reason, err := r.foreign(ctx, resource.Namespace(namespace))
+		if reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	return "", nil
+}
+
+func (r *run) foreignOfKind(ctx context.Context, definition *member) (string, error) {
+	for kind := range definedKinds([]*unstructured.Object{definition.live}) {
+		resource, err := r.servedKind(ctx, kind)
+		if err != nil || resource == nil {
+			return "", err
+		}
+		return r.foreign(ctx, resource.AllNamespaces())
+	}
+	return "", nil
+}
+
+// foreign returns a reason if a collection has an object that is no member.
+func (r *run) foreign(ctx context.Context, collection *dynamic.Resource) (string, error) {
+	isExpected := func(obj *unstructured.Object) bool {
+		return len(obj.GetOwnerReferences()) > 0 || obj.GetName() == r.Set.parent.Name && r.isParent(collection.APIResource(), obj) ||
+			isInEveryNamespace(collection.APIResource().GVK.GroupKind(), obj)
+	}
+	for obj, err := range collection.Metadata().List(ctx, &metav1.ListOptions{LabelSelector: PartOfLabel + "!=" + r.id}) {
+		if apierrors.IsNotFound(err) { // discovery is older than a deletion
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if !isExpected(obj) {
+			ref := Reference{Kind: collection.APIResource().GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+			return fmt.Sprintf("%s is not of the set", ref), nil
+		}
+	}
+	return "", nil
+}
+
+func (r *run) isParent(api *discovery.Resource, obj *unstructured.Object) bool {
+	return Reference{Kind: api.GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()} == r.Set.parent.reference()
+}
+
+// isInEveryNamespace reports whether controllers create the object in every namespace, or for every Service.
+func isInEveryNamespace(kind schema.GroupKind, obj *unstructured.Object) bool {
+	switch kind.String() {
+	case "ConfigMap":
+		return obj.GetName() == "kube-root-ca.crt"
+	case "ServiceAccount":
+		return obj.GetName() == "default"
+	case "Endpoints":
+		return obj.GetLabels()["endpoints.kubernetes.io/managed-by"] != ""
+	default:
+		return false
+	}
+}
+
+// prune deletes the members that left the set, stage by stage in reverse order. A stage waits until the objects of the stage before
+// are gone. After an error, further stages are kept.
+func (r *run) prune(ctx context.Context) {
+	stages := r.leftStages()
+	for i, stage := range stages {
+		failed := len(r.errs)
+		r.parallel(len(stage), func(i int) { r.add(r.pruneMember(ctx, stage[i])) })
+		if i < len(stages)-1 || r.isDelete {
+			r.parallel(len(stage), func(i int) { r.awaitPruned(ctx, stage[i]) })
+		}
+		if len(r.errs) > failed {
+			return
+		}
+	}
+}
+
+// leftStages returns the members that left the set, in the order of their deletion.
+func (r *run) leftStages() [][]*member {
+	objects := make([]*unstructured.Object, len(r.left))
+	byObject := map[*unstructured.Object]*member{}
+	for i, m := range r.left {
+		objects[i] = m.live
+		byObject[m.live] = m
+	}
+	plan, err := dynamic.InstallOrder(objects, r.Set.opts.Namespace)
+	if err != nil {
+		return [][]*member{r.left} // annotations changed in the cluster do not block the deletion
+	}
+	var stages [][]*member
+	for _, objects := range slices.Backward(plan.Stages) {
+		var stage []*member
+		for _, obj := range objects {
+			stage = append(stage, byObject[obj])
+		}
+		stages = append(stages, stage)
+	}
+	return stages
+}
+
+func (r *run) pruneMember(ctx context.Context, m *member) Event {
+	event := Event{Object: m.Reference, Action: Pruned, Live: m.live, Reason: "left the set"}
+	switch {
+	case m.kept != "":
+		event.Action = Kept
+		event.Reason = m.kept
+		return event
+	case m.live.GetDeletionTimestamp() != nil:
+		event.Reason = "it is already being deleted"
+		return event
+	}
+	remaining, err := r.deleteMember(ctx, m)
+	if event.Err = err; err == nil && !r.opts.DryRun {
+		m.live = remaining
+	}
+	return event
+}
+
+// maxDeletes limits the attempts to delete an object that changes meanwhile.
+const maxDeletes = 10
+
+// deleteMember deletes the object as it was read. After a change it reads the object again, and deletes it if it is still a member
+// without an owner. It returns the object if it is still terminating.
+func (r *run) deleteMember(ctx context.Context, m *member) (remaining *unstructured.Object, err error) {
+	background := metav1.DeletePropagationBackground
+	resource := m.resource
+	if r.opts.DryRun {
+		resource = resource.WithDefaults(&dynamic.Defaults{DryRun: true})
+	}
+	live := m.live
+	for range maxDeletes {
+		if !r.opts.DryRun {
+			if err := r.lock.check(ctx); err != nil {
+				return nil, err
+			}
+		}
+		uid := live.GetUID()
+		version := live.GetResourceVersion()
+		result, err := resource.Delete(ctx, m.Name, &metav1.DeleteOptions{
+			PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err == nil && result.Object != nil && result.Object.GetDeletionTimestamp() != nil:
+			return result.Object, nil
+		case err == nil:
+			return nil, nil
+		case !apierrors.IsConflict(err):
+			return nil, err
+		}
+		current, err := resource.Metadata().Get(ctx, m.Name, nil)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case current.GetUID() != uid || current.GetLabels()[PartOfLabel] != r.id || len(current.GetOwnerReferences()) > 0:
+			return nil, fmt.Errorf("it was changed meanwhile and is not deleted: it has a different UID or set, or an owner")
+		}
+		live = current
+	}
+	return nil, fmt.Errorf("it changes all the time (%d attempts)", maxDeletes)
+}
+
+// prunedTimeout limits the wait of a stage for the deletion of the stage before.
+const prunedTimeout = time.Minute
+
+// awaitPruned waits until a deleted object is gone.
+func (r *run) awaitPruned(ctx context.Context, m *member) {
+	if m.live == nil || m.kept != "" || r.opts.DryRun || ctx.Err() != nil {
+		return
+	}
+	if !r.isDelete {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, prunedTimeout)
+		defer cancel()
+	}
+	if err := r.awaitDeleted(ctx, m); err != nil {
+		r.add(Event{Object: m.Reference, Err: err})
+	}
+}
+
+// awaitDeleted waits until the live object is gone.
+func (r *run) awaitDeleted(ctx context.Context, m *member) error {
+	if _, err := m.resource.Wait(ctx, m.Name, dynamic.Deleted(m.live.GetUID())); err != nil {
+		return err
+	}
+	m.live = nil
+	return nil
+}
