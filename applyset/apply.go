@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // ConflictPolicy decides about applied fields with a different owner and a different value.
@@ -52,7 +53,7 @@ type ApplyOptions struct {
 //
 // ctx bounds the whole call, including the waits for dependencies and for objects that are still being deleted. After an error,
 // also after the end of the process, a further Apply continues.
-func (s *Set) Apply(ctx context.Context, objects []*unstructured.Object, opts *ApplyOptions) ([]Event, error) {
+func (s *Set) Apply(ctx context.Context, objects []*manifest.Object, opts *ApplyOptions) ([]Event, error) {
 	r := &run{Set: s, opts: valueOf(opts)}
 	err := r.apply(ctx, objects)
 	if err != nil {
@@ -85,7 +86,7 @@ type run struct {
 	awaiting map[*member]func() error // waits for dependencies, each once
 }
 
-func (r *run) apply(ctx context.Context, objects []*unstructured.Object) error {
+func (r *run) apply(ctx context.Context, objects []*manifest.Object) error {
 	var err error
 	if r.desired, err = r.desire(ctx, objects); err != nil {
 		return err
@@ -233,18 +234,18 @@ func (r *run) applyStages(ctx context.Context) {
 				stage[i].failed = true
 				return
 			}
-			r.add(r.applyMember(ctx, stage[i]))
+			r.add(stage[i], r.applyMember(ctx, stage[i]))
 		})
 	}
 }
 
-// add records and reports an event.
-func (r *run) add(event Event) {
+// add records and reports an event of a member.
+func (r *run) add(m *member, event Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if event.Err != nil {
 		event.Action = Failed
-		event.Err = &ObjectError{event.Object, event.Err}
+		event.Err = &ObjectError{Object: m.Reference, Position: m.position, Err: event.Err}
 		r.errs = append(r.errs, event.Err)
 	}
 	r.events = append(r.events, event)

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,15 +41,11 @@ func (e *environment) set(name string) *applyset.Set {
 }
 
 // objects decodes YAML. NAMESPACE stands for the environment's namespace.
-func (e *environment) objects(t *testing.T, text string) []*unstructured.Object {
+func (e *environment) objects(t *testing.T, text string) []*manifest.Object {
 	t.Helper()
-	var all []*unstructured.Object
-	text = strings.ReplaceAll(text, "NAMESPACE", e.namespace)
-	for obj, err := range unstructured.NewYAMLDecoder(strings.NewReader(text)).All() {
-		require.NoError(t, err)
-		all = append(all, obj)
-	}
-	return all
+	objects, err := manifest.Decode("test", strings.NewReader(strings.ReplaceAll(text, "NAMESPACE", e.namespace)))
+	require.NoError(t, err)
+	return objects
 }
 
 // outcomes returns the events as "ACTION KIND NAME".

@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // member is an object of the set: to apply, in the cluster, or both.
@@ -31,6 +32,7 @@ type member struct {
 	// resource is nil until the kind is served.
 	resource *dynamic.Resource
 	drifts   []FieldDrift
+	position string
 	failed   bool
 	kept     string // reason why a member that left the set is not deleted
 }
@@ -43,22 +45,30 @@ type desired struct {
 }
 
 // desire validates objects and finds their resources. It sends no request if discovery is up to date.
-func (s *Set) desire(ctx context.Context, objects []*unstructured.Object) (*desired, error) {
+func (s *Set) desire(ctx context.Context, objects []*manifest.Object) (*desired, error) {
 	d := &desired{members: map[Reference]*member{}, scope: newScope()}
-	definitions := definedKinds(objects)
+	if err := manifest.Validate(objects, s.opts.Namespace); err != nil {
+		return nil, err
+	}
+	plain := make([]*unstructured.Object, len(objects))
+	for i, obj := range objects {
+		plain[i] = obj.Object
+	}
+	definitions := definedKinds(plain)
 	prepared := make([]*unstructured.Object, 0, len(objects))
 	byObject := map[*unstructured.Object]*member{}
 	var errs []error
-	for i, obj := range objects {
-		m, err := s.desireObject(ctx, obj, definitions)
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("object %d: %w", i+1, err))
-			continue
-		case d.members[m.Reference] != nil:
-			errs = append(errs, fmt.Errorf("object %d: %s occurs twice", i+1, m.Reference))
+	for _, obj := range objects {
+		m, err := s.desireObject(ctx, obj.Object, definitions)
+		if err == nil && d.members[m.Reference] != nil {
+			err = errors.New("it occurs twice: its kind is cluster-scoped")
+		}
+		if err != nil {
+			ref := Reference{Kind: obj.GroupVersionKind().GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+			errs = append(errs, &ObjectError{Object: ref, Position: obj.Position(), Err: err})
 			continue
 		}
+		m.position = obj.Position()
 		d.members[m.Reference] = m
 		d.scope.add(m.Reference)
 		prepared = append(prepared, m.want)
@@ -89,14 +99,10 @@ func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, defini
 	kind := obj.GroupVersionKind()
 	m := &member{Reference: Reference{Kind: kind.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	switch {
-	case kind.Kind == "" || kind.Version == "":
-		return nil, fmt.Errorf("%q has no kind or apiVersion", obj.GetName())
-	case m.Name == "":
-		return nil, fmt.Errorf("%s has no name (apply does not generate names)", m.Kind)
 	case m.Reference == s.parent.reference():
-		return nil, fmt.Errorf("%s is the parent of the set", m.Reference)
+		return nil, errors.New("it is the parent of the set")
 	case obj.GetLabels()[PartOfLabel] != "":
-		return nil, fmt.Errorf("%s already has the label %s (remove it)", m.Reference, PartOfLabel)
+		return nil, fmt.Errorf("it already has the label %s (remove it)", PartOfLabel)
 	}
 	resource, err := s.client.ForKind(ctx, kind)
 	isNamespaced, isDefined := definitions[m.Kind]
@@ -106,7 +112,7 @@ func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, defini
 		m.resource = resource
 		isNamespaced = resource.APIResource().Namespaced
 	case !errors.As(err, &noMatch) || !isDefined:
-		return nil, fmt.Errorf("%s: %w", m.Reference, err)
+		return nil, err
 	}
 	switch {
 	case !isNamespaced:

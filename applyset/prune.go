@@ -181,7 +181,7 @@ func (r *run) prune(ctx context.Context) {
 	stages := r.leftStages()
 	for i, stage := range stages {
 		failed := len(r.errs)
-		r.parallel(len(stage), func(i int) { r.add(r.pruneMember(ctx, stage[i])) })
+		r.parallel(len(stage), func(i int) { r.add(stage[i], r.pruneMember(ctx, stage[i])) })
 		if i < len(stages)-1 || r.isDelete {
 			r.parallel(len(stage), func(i int) { r.awaitPruned(ctx, stage[i]) })
 		}
@@ -293,7 +293,7 @@ func (r *run) awaitPruned(ctx context.Context, m *member) {
 		defer cancel()
 	}
 	if err := r.awaitDeleted(ctx, m); err != nil {
-		r.add(Event{Object: m.Reference, Err: err})
+		r.add(m, Event{Object: m.Reference, Err: err})
 	}
 }
 

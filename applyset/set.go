@@ -134,10 +134,18 @@ type Event struct {
 // ObjectError is the error of a single object. It unwraps to its cause.
 type ObjectError struct {
 	Object Reference
-	Err    error
+	// Position is the object's position in the manifest, if it has one: "web.yaml: document 3, line 41".
+	Position string
+	Err      error
 }
 
-func (e *ObjectError) Error() string { return fmt.Sprintf("%s: %v", e.Object, e.Err) }
+func (e *ObjectError) Error() string {
+	text := fmt.Sprintf("%s: %v", e.Object, e.Err)
+	if e.Position != "" {
+		text = e.Position + ": " + text
+	}
+	return text
+}
 
 // Unwrap returns Err.
 func (e *ObjectError) Unwrap() error { return e.Err }

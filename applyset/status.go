@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // ObjectStatus is the state of an object of the set in the cluster.
@@ -26,7 +27,7 @@ type ObjectStatus struct {
 // Status compares objects with the members in the cluster, from one list for each kind. It returns the objects in the order of
 // their references, and the further members with Left set. objects may be nil: every member is Left then, with its readiness. It
 // writes nothing. A set without a parent has no members.
-func (s *Set) Status(ctx context.Context, objects []*unstructured.Object) ([]ObjectStatus, error) {
+func (s *Set) Status(ctx context.Context, objects []*manifest.Object) ([]ObjectStatus, error) {
 	all, err := s.status(ctx, objects)
 	if err != nil {
 		return nil, fmt.Errorf("status of the set of %s: %w", s.parent, err)
@@ -34,7 +35,7 @@ func (s *Set) Status(ctx context.Context, objects []*unstructured.Object) ([]Obj
 	return all, nil
 }
 
-func (s *Set) status(ctx context.Context, objects []*unstructured.Object) ([]ObjectStatus, error) {
+func (s *Set) status(ctx context.Context, objects []*manifest.Object) ([]ObjectStatus, error) {
 	d, err := s.desire(ctx, objects)
 	if err != nil {
 		return nil, err

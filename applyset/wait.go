@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // WaitOptions configure [Set.Wait].
@@ -57,7 +58,7 @@ func (e *NotReadyError) Unwrap() error { return e.cause }
 //
 // It returns a [*NotReadyError] when ctx ends, or as soon as every object is Current or Failed and one is Failed. A Failed pod that
 // the cluster retries counts as InProgress, as for dynamic.Ready.
-func (s *Set) Wait(ctx context.Context, objects []*unstructured.Object, opts *WaitOptions) error {
+func (s *Set) Wait(ctx context.Context, objects []*manifest.Object, opts *WaitOptions) error {
 	d, err := s.desire(ctx, objects)
 	if err != nil {
 		return fmt.Errorf("wait for the set of %s: %w", s.parent, err)

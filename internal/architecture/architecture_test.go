@@ -36,7 +36,7 @@ var allowedImports = map[string][]string{
 	"discovery":                 {"transport"},
 	"restmapper":                {"discovery"},
 	"dynamic":                   {"discovery", "readiness", "restmapper", "transport", "unstructured"},
-	"applyset":                  {"discovery", "dynamic", "readiness", "restmapper", "unstructured"},
+	"applyset":                  {"discovery", "dynamic", "readiness", "restmapper", "unstructured", "unstructured/manifest"},
 	"cache":                     {"dynamic"},
 	"cache/packed":              {"cache", "unstructured"},
 	"controller":                {"cache", "controller/leaderelection", "controller/workqueue", "dynamic", "unstructured"},
