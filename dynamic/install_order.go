@@ -104,7 +104,7 @@ type installOrder struct {
 
 	positions []installPosition
 	found     map[*unstructured.Object][]*unstructured.Object // dependencies
-	path      []int // of visit
+	path      []int                                           // of visit
 }
 
 func (o *installOrder) index() {
