@@ -19,7 +19,8 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// environment is a resource that is written directly and read, by caches and lists, through a faulty proxy.
+// environment is a resource that is written directly and read, by caches and lists, through a faulty proxy. With every other seed the
+// reads are protobuf.
 type environment struct {
 	proxy           *faultproxy.Proxy
 	direct, proxied *dynamic.Resource
@@ -37,6 +38,7 @@ func newEnvironment(t *testing.T, direct *dynamic.Resource, seed uint64) *enviro
 	}
 	cfg, err := s.proxy.Config()
 	require.NoError(t, err)
+	cfg.Protobuf = seed%2 == 0
 	s.client, err = dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(s.client.Close)

@@ -36,28 +36,32 @@ type byteFault struct {
 
 var errReset = errors.New("connection reset by peer")
 
-func byteFaults() []byteFault {
+func byteFaults(protobuf bool) []byteFault {
 	const soon, stream = time.Minute, 12 * time.Minute // a watch lasts eleven minutes at most
+	const relisted = 16 * time.Minute
+	zero := byteFault{name: "zero", apply: func(body string, at int) (string, error) { return body[:at] + "\x00" + body[at+1:], io.EOF }, bound: soon}
+	if protobuf { // which has zeros in strings
+		zero.bound = relisted
+		zero.undetectable = true
+	}
 	return []byteFault{
 		{name: "closed", apply: func(body string, at int) (string, error) { return body[:at], io.EOF }, bound: soon},
 		{name: "reset", apply: func(body string, at int) (string, error) { return body[:at], errReset }, bound: soon},
 		{name: "stalled", apply: func(body string, at int) (string, error) { return body[:at], nil }, bound: stream},
-		{name: "zero", apply: func(body string, at int) (string, error) { return body[:at] + "\x00" + body[at+1:], io.EOF }, bound: soon},
+		zero,
 		{name: "flipped", apply: func(body string, at int) (string, error) {
 			return body[:at] + string(body[at]^1) + body[at+1:], io.EOF
-		}, bound: 16 * time.Minute, undetectable: true},
+		}, bound: relisted, undetectable: true},
 	}
 }
 
 // byteServer serves pods in a synctest bubble. Its first successful response is body, damaged by a fault; all others are
 // intact.
 type byteServer struct {
-	paged  bool // WatchList is not supported
-	body   string
+	byteCase // its body is damaged
+
 	ending error
 	stalls bool
-	final  map[string]podState
-	events []string // by resourceVersion, from 1
 	began  time.Time
 
 	mu      sync.Mutex
@@ -84,10 +88,15 @@ func (s *byteServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if !s.broken {
 		s.broken = true
+		rest := io.Reader(errorBody{s.ending})
 		if s.stalls {
-			return s.respond(r, http.StatusOK, io.MultiReader(strings.NewReader(s.body), s.rest(r, false))), nil
+			rest = s.rest(r, false)
 		}
-		return s.respond(r, http.StatusOK, io.MultiReader(strings.NewReader(s.body), errorBody{s.ending})), nil
+		first := s.respond(r, http.StatusOK, io.MultiReader(strings.NewReader(s.body), rest))
+		if s.protobuf {
+			first.Header.Set("Content-Type", protobufType)
+		}
+		return first, nil
 	}
 	var body strings.Builder
 	version, _ := strconv.Atoi(query.Get("resourceVersion"))
@@ -165,13 +174,15 @@ func (b *countedBody) Close() error {
 
 // byteCase is a first response without a fault, and the state after it.
 type byteCase struct {
-	paged  bool
-	body   string
-	final  map[string]podState
-	events []string
+	paged    bool // WatchList is not supported
+	protobuf bool // the first response is protobuf
+	body     string
+	final    map[string]podState
+	events   []string // by resourceVersion, from 1
 }
 
-func byteCases() map[string]byteCase {
+func byteCases(t *testing.T) map[string]byteCase {
+	t.Helper()
 	events := make([]string, 1, 64)
 	final := map[string]podState{}
 	record := func(kind, name, uid string) {
@@ -206,11 +217,18 @@ func byteCases() map[string]byteCase {
 		added = append(added, scripted.Event("ADDED", podJSON(name, state.uid, state.version)))
 		log[i+1] = added[i]
 	}
-	return map[string]byteCase{
+	all := map[string]byteCase{
 		"watch":     {body: first + strings.Join(events[4:], ""), final: final, events: events},
 		"watchlist": {body: strings.Join(added, "") + initialEventsEnd("20"), final: objects, events: log},
 		"list":      {paged: true, body: podList("20", pods...), final: objects, events: log},
 	}
+	for _, name := range []string{"watch", "watchlist", "list"} {
+		encoded := all[name]
+		encoded.protobuf = true
+		encoded.body = protobufOf(t, encoded.body)
+		all[name+", protobuf"] = encoded
+	}
+	return all
 }
 
 // byteStep returns the bytes between two faults: 17, so that a fault is in every part of every event, or 1 with
@@ -228,8 +246,8 @@ func byteStep() int {
 func TestFollow_EveryByte(t *testing.T) {
 	t.Parallel()
 	step := byteStep()
-	for name, tc := range byteCases() {
-		for i, fault := range byteFaults() {
+	for name, tc := range byteCases(t) {
+		for i, fault := range byteFaults(tc.protobuf) {
 			t.Run(name+"/"+fault.name, func(t *testing.T) {
 				require.Less(t, len(tc.body), 32<<10)
 				cases := 0
@@ -248,8 +266,9 @@ func TestFollow_EveryByte(t *testing.T) {
 
 func breakAt(t *testing.T, tc byteCase, fault byteFault, at int) {
 	body, ending := fault.apply(tc.body, at)
-	server := &byteServer{paged: tc.paged, body: body, ending: ending, stalls: ending == nil, final: tc.final, events: tc.events, began: time.Now()}
-	conn, err := transport.New("http://bubble", &http.Client{Transport: server}, &transport.Options{Namespace: "home"})
+	tc.body = body
+	server := &byteServer{byteCase: tc, ending: ending, stalls: ending == nil, began: time.Now()}
+	conn, err := transport.New("http://bubble", &http.Client{Transport: server}, &transport.Options{Namespace: "home", Protobuf: tc.protobuf})
 	require.NoError(t, err)
 	client := dynamic.New(conn, nil)
 	defer client.Close()

@@ -2,6 +2,7 @@ package dynamic_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,8 +54,8 @@ func enveloped(t *testing.T, kind string, message []byte) []byte {
 	return append([]byte("k8s\x00"), body...)
 }
 
-// encodedList is a list of config maps in an envelope.
-func encodedList(t *testing.T, meta metav1.ListMeta, items ...[]byte) []byte {
+// encodedList is a list in an envelope.
+func encodedList(t *testing.T, kind string, meta metav1.ListMeta, items ...[]byte) []byte {
 	t.Helper()
 	encoded, err := meta.Marshal()
 	require.NoError(t, err)
@@ -62,7 +63,7 @@ func encodedList(t *testing.T, meta metav1.ListMeta, items ...[]byte) []byte {
 	for _, item := range items {
 		message = append(message, delimited(2, item)...)
 	}
-	return enveloped(t, "ConfigMapList", message)
+	return enveloped(t, kind, message)
 }
 
 // encodedEvent is a frame of a watch.
@@ -72,6 +73,40 @@ func encodedEvent(t *testing.T, eventType watch.EventType, kind string, message 
 	encoded, err := event.Marshal()
 	require.NoError(t, err)
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(encoded))), encoded...)
+}
+
+// protobufOf returns a response in JSON, a list or the events of a watch, as protobuf. Objects have metadata alone.
+func protobufOf(t *testing.T, body string) string {
+	t.Helper()
+	type object struct {
+		Kind     string
+		Metadata metav1.ObjectMeta
+	}
+	message := func(obj object) []byte {
+		encoded, err := obj.Metadata.Marshal()
+		require.NoError(t, err)
+		return delimited(1, encoded)
+	}
+	var encoded []byte
+	for decoder := json.NewDecoder(strings.NewReader(body)); decoder.More(); {
+		var read struct {
+			Type     watch.EventType
+			Object   object
+			Metadata metav1.ListMeta
+			Items    []object
+		}
+		require.NoError(t, decoder.Decode(&read))
+		if read.Type != "" {
+			encoded = append(encoded, encodedEvent(t, read.Type, read.Object.Kind, message(read.Object))...)
+			continue
+		}
+		var items [][]byte
+		for _, item := range read.Items {
+			items = append(items, message(item))
+		}
+		encoded = append(encoded, encodedList(t, "PodList", read.Metadata, items...)...)
+	}
+	return string(encoded)
 }
 
 // respondProtobuf responds with parts of a body, and then waits for the end of the request if isWatch.
@@ -192,7 +227,7 @@ func TestHandle_ListFallsBackToJSON(t *testing.T) {
 				r, server := configMaps(t, nil)
 				inJSON := []string{configMapJSON("a", "1"), configMapJSON("b", "2"), configMapJSON("c", "3")}
 				server.Handle("GET "+configMapRoute,
-					respondProtobuf(false, encodedList(t, test.meta, encodedConfigMap(t, "a", "1"), newer(encodedConfigMap(t, "b", "2")), encodedConfigMap(t, "c", "3"))),
+					respondProtobuf(false, encodedList(t, "ConfigMapList", test.meta, encodedConfigMap(t, "a", "1"), newer(encodedConfigMap(t, "b", "2")), encodedConfigMap(t, "c", "3"))),
 					scripted.JSON(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"7"},"items":[`+strings.Join(inJSON, ",")+`]}`))
 				names, err := list(r)
 				require.NoError(t, err)
@@ -208,7 +243,7 @@ func TestHandle_ListFallsBackToJSON(t *testing.T) {
 func TestHandle_ListChangedBetweenForms(t *testing.T) {
 	r, server := configMaps(t, nil)
 	server.Handle("GET "+configMapRoute,
-		respondProtobuf(false, encodedList(t, metav1.ListMeta{}, encodedConfigMap(t, "a", "1"), newer(encodedConfigMap(t, "b", "2")))),
+		respondProtobuf(false, encodedList(t, "ConfigMapList", metav1.ListMeta{}, encodedConfigMap(t, "a", "1"), newer(encodedConfigMap(t, "b", "2")))),
 		scripted.JSON(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[]}`))
 	for verb, list := range listVerbs(t, nil) {
 		if verb == "list" {
@@ -222,7 +257,7 @@ func TestHandle_ListPageLimitOfProtobuf(t *testing.T) {
 	const limit = 20_000
 	r, server := configMaps(t, &transport.Options{MemoryLimits: transport.MemoryLimits{Page: limit}})
 	item := encodedConfigMap(t, "a", "1")
-	server.Handle("GET "+configMapRoute, respondProtobuf(false, encodedList(t, metav1.ListMeta{}, slices.Repeat([][]byte{item}, 40)...)))
+	server.Handle("GET "+configMapRoute, respondProtobuf(false, encodedList(t, "ConfigMapList", metav1.ListMeta{}, slices.Repeat([][]byte{item}, 40)...)))
 	_, err := r.ListPage(t.Context(), nil)
 	var exceeded *unstructured.LimitError
 	require.ErrorAs(t, err, &exceeded)

@@ -20,7 +20,7 @@ var stages = [][]string{
 	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
 	{"iterate"}, {"watch"}, {"calls", "floor-calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-stripped-lazy", "cache-metadata", "cache-metadata-lazy",
-		"cache-lazy-protobuf", "cache-packed-protobuf", "cache-metadata-lazy-protobuf", "floor-cache", "floor-cache-shared", "floor-cache-lazy",
+		"cache-protobuf", "cache-lazy-protobuf", "cache-packed-protobuf", "cache-metadata-lazy-protobuf", "floor-cache", "floor-cache-shared", "floor-cache-lazy",
 		"floor-stripped", "floor-metadata", "floor-metadata-shared", "floor-metadata-lazy"},
 	{"cache-index"},
 	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},

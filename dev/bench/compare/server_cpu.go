@@ -48,6 +48,7 @@ func protobufComparisons(count int) []comparison {
 		{"list", "List of full objects", 0.65},
 		{"whole", "ListPage of full objects", 0.65},
 		{"lazy", "List of lazy objects with two fields read", 0.6},
+		{"cache", "sync of a cache of full objects", 0.9},
 		{"cache-lazy", "sync of a cache of lazy objects", 0.6},
 		{"cache-packed", "sync of a cache of packed objects", 1},
 		{"cache-metadata-lazy", "sync of a cache of lazy metadata", 0.8},

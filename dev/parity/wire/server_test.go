@@ -185,9 +185,9 @@ type clientGo struct {
 	rest     rest.Interface
 }
 
-func wireClients(t *testing.T, server *wireServer) (*dynamic.Client, clientGo) {
+func wireClients(t *testing.T, server *wireServer, protobuf bool) (*dynamic.Client, clientGo) {
 	t.Helper()
-	ours, err := dynamic.Connect(t.Context(), &transport.Config{Server: server.URL, Options: transport.Options{Namespace: "shop"}})
+	ours, err := dynamic.Connect(t.Context(), &transport.Config{Server: server.URL, Options: transport.Options{Namespace: "shop", Protobuf: protobuf}})
 	require.NoError(t, err)
 	t.Cleanup(ours.Close)
 	config := &rest.Config{Host: server.URL, QPS: -1}

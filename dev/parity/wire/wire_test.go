@@ -2,10 +2,13 @@ package wire_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	cgdynamic "k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -30,9 +33,16 @@ type theirHandle struct {
 
 // TestWire_RequestsAsClientGo makes each call with both clients and compares the requests: method, path, query, Accept,
 // Content-Type and the meaning of the body. meantDifferences has the intended differences.
-func TestWire_RequestsAsClientGo(t *testing.T) {
+func TestWire_RequestsAsClientGo(t *testing.T) { compareWithClientGo(t, false) }
+
+// TestWire_ProtobufChangesAcceptAlone repeats it with protobuf.
+func TestWire_ProtobufChangesAcceptAlone(t *testing.T) { compareWithClientGo(t, true) }
+
+func compareWithClientGo(t *testing.T, protobuf bool) {
+	t.Helper()
 	server := newWireServer(t)
-	ours, theirs := wireClients(t, server)
+	ours, theirs := wireClients(t, server, protobuf)
+	requested := map[string]int{} // as protobuf, by method
 	for name, call := range wireCases() {
 		t.Run(name, func(t *testing.T) {
 			gvr, namespaced := gvrOf(t, call.resource)
@@ -46,10 +56,30 @@ func TestWire_RequestsAsClientGo(t *testing.T) {
 			}
 			require.NoError(t, call.ours(t.Context(), resource))
 			our := server.recorded(t)
+			if withoutProtobuf(our) {
+				requested[our[0].Method]++
+			}
 			require.NoError(t, call.theirs(t.Context(), other))
 			compareRequests(t, name, our, server.recorded(t))
 		})
 	}
+	assert.Equal(t, protobuf, requested[http.MethodGet] > 0)
+	delete(requested, http.MethodGet)
+	assert.Empty(t, requested, "writes receive JSON")
+}
+
+// withoutProtobuf removes protobuf from the first request's Accept if JSON with the same parameters follows, and reports that.
+func withoutProtobuf(requests []wireRequest) bool {
+	if len(requests) == 0 {
+		return false
+	}
+	first, rest, _ := strings.Cut(requests[0].Accept, ",")
+	parameters, isProtobuf := strings.CutPrefix(first, runtime.ContentTypeProtobuf)
+	asJSON, _, _ := strings.Cut(rest, ",")
+	if isProtobuf = isProtobuf && asJSON == runtime.ContentTypeJSON+parameters; isProtobuf {
+		requests[0].Accept = rest
+	}
+	return isProtobuf
 }
 
 // TestWire_DifferencesHaveCases finds intended differences of cases that do not exist.

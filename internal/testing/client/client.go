@@ -3,11 +3,13 @@
 //	c := client.Connect(t, "admin")
 //	pods := client.Resource(t, c, "pods").Namespace(client.NewNamespace(t, c))
 //
-// It is separate from package cluster, because tests of packages below dynamic use package cluster.
+// It is separate from package cluster, because tests of packages below dynamic use package cluster. With ANYKIND_PROTOBUF=1 the
+// clients request protobuf, so that all tests on the sandbox can be repeated with it.
 package client
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -30,6 +32,7 @@ func Connect(t testing.TB, kubeContext string, configure ...func(*transport.Conf
 	if err != nil {
 		t.Fatalf("load the sandbox's kubeconfig: %v", err)
 	}
+	cfg.Protobuf = os.Getenv("ANYKIND_PROTOBUF") == "1"
 	for _, set := range configure {
 		set(cfg)
 	}
