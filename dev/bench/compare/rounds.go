@@ -16,9 +16,9 @@ import (
 var stages = [][]string{
 	{"program"}, {"first"},
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole",
-		"list-protobuf", "whole-protobuf", "lazy-protobuf"},
+		"list-protobuf", "whole-protobuf", "lazy-protobuf", "pager-typed"},
 	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
-	{"iterate"}, {"watch"}, {"calls", "floor-calls"},
+	{"iterate"}, {"watch"}, {"watch-10", "watch-10-protobuf", "watch-typed-10"}, {"watch-100", "watch-100-protobuf", "watch-typed-100"}, {"calls", "floor-calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-stripped-lazy", "cache-metadata", "cache-metadata-lazy",
 		"cache-protobuf", "cache-lazy-protobuf", "cache-packed-protobuf", "cache-metadata-lazy-protobuf", "floor-cache", "floor-cache-shared", "floor-cache-lazy",
 		"floor-stripped", "floor-metadata", "floor-metadata-shared", "floor-metadata-lazy"},

@@ -73,7 +73,8 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		at.namespace = listNamespace(objects)
 	}
 	isChurn := strings.HasPrefix(r.task, "cache-churn")
-	if isChurn {
+	isLive := strings.HasPrefix(r.task, "watch-")
+	if isChurn || isLive {
 		objects = slices.Min(s.lists)
 		at.namespace = listNamespace(objects)
 	}
@@ -82,6 +83,11 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	}
 	if isChurn {
 		change, err := s.churnInEtcd(ctx, at.namespace, r.count, objects)
+		at.change = change
+		return at, err
+	}
+	if isLive {
+		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects, livePace(r.task))
 		at.change = change
 		return at, err
 	}
@@ -96,7 +102,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	case "cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event":
 		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
 	case "cache-minute":
-		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects)
+		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects, pace)
 		at.change = change
 		return at, err
 	}

@@ -21,11 +21,11 @@ import (
 // stored decodes and encodes objects in the API server's storage format.
 var stored = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
-// pace is the interval between changes: a thousand a second.
+// pace is the usual interval between changes: a thousand a second.
 const pace = time.Millisecond
 
-// changeInEtcd returns a function that changes pods at that pace, directly in etcd. The stored pods are as after patchPods.
-func (s *server) changeInEtcd(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
+// changeInEtcd returns a function that changes pods at a pace, directly in etcd. The stored pods are as after patchPods.
+func (s *server) changeInEtcd(ctx context.Context, namespace string, count, objects int, pace time.Duration) (func(ctx context.Context) error, error) {
 	store, pods, err := openPods(ctx, namespace, objects)
 	if err != nil {
 		return nil, err

@@ -23,3 +23,24 @@ func (s *side) watch(ctx context.Context, m *measure.Meter) error {
 	}
 	return nil
 }
+
+// watchLive returns a task with several watches of changes as they are made.
+func (s *side) watchLive(watches int) measure.Task {
+	return func(ctx context.Context, m *measure.Meter) error {
+		page, err := s.pods.ListPage(ctx, &metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		return m.Receive(watches, page.ResourceVersion, func(resourceVersion string, see func(name, resourceVersion string) bool) error {
+			for event, err := range s.pods.Watch(ctx, &metav1.ListOptions{ResourceVersion: resourceVersion}) {
+				if err != nil {
+					return err
+				}
+				if see(event.Object.GetName(), event.Object.GetResourceVersion()) {
+					break
+				}
+			}
+			return nil
+		})
+	}
+}

@@ -42,8 +42,9 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		return nil, err
 	}
 	return map[string]measure.Task{
-		"list": theirs.list, "pager": theirs.pager, "lazy": theirs.lazy, "iterate": theirs.iterate,
-		"watch": theirs.watch, "calls": theirs.calls,
+		"list": theirs.list, "pager": theirs.pager, "pager-typed": theirs.pagerTyped, "lazy": theirs.lazy, "iterate": theirs.iterate,
+		"watch": theirs.watch, "watch-10": theirs.watchLive(10), "watch-100": theirs.watchLive(100),
+		"watch-typed-10": theirs.watchLiveTyped(10), "watch-typed-100": theirs.watchLiveTyped(100), "calls": theirs.calls,
 		"cache": theirs.cache, "cache-typed": theirs.cacheTyped, "cache-stripped": theirs.cacheTypedStripped,
 		"cache-metadata": theirs.cacheMetadata, "cache-index": theirs.cacheIndex,
 		"cache-event": theirs.cacheEvent, "cache-event-typed": theirs.cacheEventTyped, "cache-minute": theirs.cacheEvent,

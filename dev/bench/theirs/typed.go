@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 )
@@ -72,8 +74,43 @@ func (s *side) typedInformer() (cache.SharedIndexInformer, error) {
 	return s.typedInformerOf(podsResource, &corev1.Pod{}, corev1.AddToScheme)
 }
 
+// typedPods returns the client of typed pods.
+func (s *side) typedPods() (rest.Interface, error) {
+	return s.typedClient(podsResource, corev1.AddToScheme)
+}
+
+// pagerTyped is pager with typed objects, received as protobuf.
+func (s *side) pagerTyped(ctx context.Context, m *measure.Meter) error {
+	client, err := s.typedPods()
+	if err != nil {
+		return err
+	}
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		pods := &corev1.PodList{}
+		request := client.Get().Namespace(s.namespace).Resource(podsResource.Resource).VersionedParams(&opts, metav1.ParameterCodec)
+		return pods, request.Do(ctx).Into(pods)
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		pod, err := meta.Accessor(obj)
+		if err == nil {
+			m.See(pod.GetName())
+		}
+		return err
+	})
+}
+
 // typedInformerOf returns an informer like the typed client's factories.
 func (s *side) typedInformerOf(gvr schema.GroupVersionResource, obj runtime.Object, addToScheme func(*runtime.Scheme) error) (cache.SharedIndexInformer, error) {
+	client, err := s.typedClient(gvr, addToScheme)
+	if err != nil {
+		return nil, err
+	}
+	objects := cache.NewListWatchFromClient(client, gvr.Resource, s.namespace, fields.Everything())
+	return cache.NewSharedIndexInformer(objects, obj, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}), nil
+}
+
+// typedClient returns a client like the typed clients with protobuf.
+func (s *side) typedClient(gvr schema.GroupVersionResource, addToScheme func(*runtime.Scheme) error) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme); err != nil {
 		return nil, err
@@ -88,10 +125,5 @@ func (s *side) typedInformerOf(gvr schema.GroupVersionResource, obj runtime.Obje
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	config.ContentType = "application/vnd.kubernetes.protobuf"
-	client, err := rest.RESTClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	objects := cache.NewListWatchFromClient(client, gvr.Resource, s.namespace, fields.Everything())
-	return cache.NewSharedIndexInformer(objects, obj, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}), nil
+	return rest.RESTClientFor(config)
 }

@@ -3,11 +3,13 @@
 package measure
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -43,4 +45,30 @@ func (m *Meter) SeeChange(name, changed string) {
 	slices.Sort(m.delays)
 	m.Figures["event-delay"] = m.delays[len(m.delays)/2]
 	m.Figures["event-delay-99"] = m.delays[len(m.delays)*99/100]
+}
+
+// Receive requests the changes, and receives all of them in each of several concurrent watches. watch calls see with the name and the
+// resourceVersion of each changed object until that returns true. A watch that the server ends earlier, because it lags, is resumed.
+func (m *Meter) Receive(watches int, resourceVersion string, watch func(resourceVersion string, see func(name, resourceVersion string) (done bool)) error) error {
+	m.Ready()
+	errs := make([]error, watches)
+	var all sync.WaitGroup
+	for i := range watches {
+		all.Go(func() {
+			received := 0
+			version := resourceVersion
+			for received < m.Count && errs[i] == nil {
+				errs[i] = watch(version, func(name, resourceVersion string) bool {
+					if i == 0 {
+						m.See(name)
+					}
+					version = resourceVersion
+					received++
+					return received == m.Count
+				})
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
