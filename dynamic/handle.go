@@ -45,7 +45,11 @@ import (
 // With transport.Options.Protobuf, Get, List, ListPage, Watch with a resourceVersion and Follow request built-in objects and the
 // metadata of every kind as protobuf: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding. The objects equal
 // those of JSON. If a newer server sends an unknown field, the request is repeated as JSON, from the same object or event on, and the
-// client requests JSON for the kind from then on. Custom resources, tables, writes and Follow with Intern are always JSON.
+// client requests JSON for the kind from then on.
+//
+// JSON are always: custom resources and tables, which servers send as JSON; responses of writes, because a write is not repeated for
+// an unknown field; Watch without a resourceVersion, whose initial events cannot be resumed (Follow lists again); and Follow with
+// Intern, which compares JSON. docs/BENCHMARKS.md has the costs, client and server together.
 //
 // # Errors
 //

@@ -37,7 +37,7 @@ func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*W
 	e := &h.endpoint
 	version := valueOf(opts).ResourceVersion
 	if version == "" || version == "0" {
-		e = e.withJSON() // the initial events cannot be resumed
+		e = e.withJSON() // no resourceVersion resumes the initial events
 	}
 	stream, err := e.openWatch(ctx, h.codec.form(), nil, opts)
 	if err != nil {

@@ -38,6 +38,8 @@ import (
 //	*s    a message with a list: a nullable list of strings
 //	O7 A7 S7                      JSONSchemaPropsOrBool, OrArray and OrStringArray, where message 7 is JSONSchemaProps
 //
+// Its first use takes 0.9 ms and 445 kB. Embedded as text it would take 0.25 ms and 238 kB, but 94 kB (0.9 %) of every program.
+//
 //go:embed messages.txt.gz
 var compressedTable []byte
 
