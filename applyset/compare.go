@@ -48,17 +48,17 @@ type FieldDrift struct {
 // Lists, keys of list items and atomic fields are recognized by the FieldsV1 of the manager, without a schema: see
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy.
 func compare(want, live *unstructured.Object, manager string, hasStatus bool) []FieldDrift {
-	c := &comparison{isSecret: isSecret(want), hasQuantities: isBuiltinGroup(want.GroupVersionKind().Group)}
+	c := &comparison{isSecret: isSecret(want), isBuiltin: isBuiltinGroup(want.GroupVersionKind().Group)}
 	owned := c.readManagers(live, manager, want.GetAPIVersion())
 	c.fields(nil, owned, withoutServerFields(want.Object, hasStatus), withoutServerFields(live.Object, hasStatus))
 	return c.drifts
 }
 
 type comparison struct {
-	managers      []fieldsEntry // all but the set's
-	isSecret      bool
-	hasQuantities bool
-	drifts        []FieldDrift
+	managers  []fieldsEntry // all but the set's
+	isSecret  bool
+	isBuiltin bool
+	drifts    []FieldDrift
 }
 
 // fieldsEntry is an entry of managedFields.
@@ -129,9 +129,9 @@ func join(path []string, step string) []string { return append(slices.Clip(path)
 
 func (c *comparison) value(path []string, owned map[string]any, isOwned bool, want, have any, exists bool) {
 	switch {
-	case want == nil && !exists && !isOwned, isEmpty(want) && !exists && path[0] == "f:metadata":
+	case want == nil && !exists, isEmpty(want) && !exists && path[0] == "f:metadata":
 		return
-	case path[0] == "f:metadata" && len(path) == 1:
+	case isMetadata(path):
 		isOwned = true // metadata itself has no owner
 	case !exists:
 		c.add(path, Missing, want, nil)
@@ -149,12 +149,13 @@ func (c *comparison) value(path []string, owned map[string]any, isOwned bool, wa
 	wantList, isList := want.([]any)
 	haveList, hasList := have.([]any)
 	switch {
-	case isMap && hasMap && (isGranular || len(path) == 1):
+	case isMap && hasMap && (isGranular || isMetadata(path)):
 		c.fields(path, owned, wantMap, haveMap)
 	case isList && hasList && isGranular:
 		c.items(path, owned, wantList, haveList)
-	case isMap && hasMap && len(wantMap) == 0: // owns the map, none of its fields
-	case !equal(want, have) && !c.isEqualQuantity(path, want, have):
+	case isMap && hasMap && len(wantMap) == 0 && c.isBuiltin && !strings.HasSuffix(strings.ToLower(path[len(path)-1]), "selector"):
+		// A struct whose fields have defaults, such as a strategy. Only selectors are owned as a whole.
+	case !c.isEqual(path, want, have):
 		c.add(path, Changed, want, have)
 	}
 }
@@ -318,22 +319,94 @@ func hasKey(item any, key map[string]any, allowDefaults bool) bool {
 	return isMap && present > 0
 }
 
-// isEqualQuantity reports whether the field is a quantity of a built-in kind in two notations, such as 1 and 1000m.
-func (c *comparison) isEqualQuantity(path []string, want, have any) bool {
-	if !c.hasQuantities || len(path) < 2 {
-		return false
+// isEqual compares values of an owned field as a whole. In built-in kinds, have may have defaults of the API server in addition, and
+// quantities in a different notation.
+func (c *comparison) isEqual(path []string, want, have any) bool {
+	if equal(want, have) || !c.isBuiltin {
+		return equal(want, have)
 	}
-	switch path[len(path)-2] {
-	case "f:limits", "f:requests", "f:hard", "f:capacity", "f:default", "f:defaultRequest", "f:min", "f:max", "f:podFixed", "f:overhead":
-	default:
-		if path[len(path)-1] != "f:sizeLimit" {
-			return false
+	var names []string
+	for _, step := range path {
+		if name, isField := strings.CutPrefix(step, "f:"); isField {
+			names = append(names, name)
 		}
 	}
+	return equalWithDefaults(names, want, have)
+}
+
+func equalWithDefaults(path []string, want, have any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		have, isMap := have.(map[string]any)
+		for name, value := range want {
+			current, exists := have[name]
+			if !exists || !equalWithDefaults(join(path, name), value, current) {
+				return false
+			}
+		}
+		for name, value := range have {
+			if _, isWanted := want[name]; !isWanted && !isDefault(name, value, want) {
+				return false
+			}
+		}
+		return isMap
+	case []any:
+		have, isList := have.([]any)
+		return isList && slices.EqualFunc(want, have, func(a, b any) bool { return equalWithDefaults(path, a, b) })
+	default:
+		return equal(want, have) || isQuantity(path) && equalQuantities(want, have)
+	}
+}
+
+// isDefault reports whether the API server sets a field to value if it is missing. It lists the defaults within fields that are owned
+// as a whole: ports, subjects and roleRef of RBAC, volumeClaimTemplates, fieldRef, resourceFieldRef and serviceAccountToken.
+func isDefault(name string, value any, siblings map[string]any) bool {
+	switch name {
+	case "protocol":
+		return value == "TCP"
+	case "apiGroup":
+		return value == "rbac.authorization.k8s.io" && siblings["kind"] != "ServiceAccount"
+	case "apiVersion":
+		return value == "v1"
+	case "kind":
+		return value == "PersistentVolumeClaim"
+	case "volumeMode":
+		return value == "Filesystem"
+	case "status":
+		return equal(value, map[string]any{"phase": "Pending"})
+	case "divisor":
+		return value == "0"
+	case "expirationSeconds":
+		return value == int64(3600)
+	default:
+		return false
+	}
+}
+
+// isQuantity reports whether a field of a built-in kind is a resource.Quantity.
+func isQuantity(path []string) bool {
+	if len(path) < 2 {
+		return false
+	}
+	switch path[len(path)-1] {
+	case "sizeLimit", "divisor", "averageValue":
+		return true
+	}
+	switch path[len(path)-2] {
+	case "limits", "requests", "hard", "capacity", "default", "defaultRequest", "min", "max", "podFixed", "overhead":
+		return true
+	default:
+		return false
+	}
+}
+
+func equalQuantities(want, have any) bool {
 	a, errA := resource.ParseQuantity(strings.Trim(encode(want), `"`))
 	b, errB := resource.ParseQuantity(strings.Trim(encode(have), `"`))
 	return errA == nil && errB == nil && a.Cmp(b) == 0
 }
+
+func isMetadata(path []string) bool { return len(path) == 1 && path[0] == "f:metadata" }
 
 func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 

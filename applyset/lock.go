@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/unstructured"
@@ -21,6 +22,8 @@ type lockRecord struct {
 	Holder string `json:"holder"`
 	// ID is a new UUID for each run.
 	ID string `json:"id"`
+	// Duration is the holder's Options.LockDuration, such as "15s".
+	Duration metav1.Duration `json:"duration"`
 	// Renewed is the time of the last renewal by the clock of the holder, for people.
 	Renewed string `json:"renewed"`
 	// Renewals counts the renewals. A waiting process observes that it changes.
@@ -71,7 +74,9 @@ type lock struct {
 // acquire writes the lock and the scope into the parent as it was read. If the parent was changed meanwhile, apierrors.IsConflict
 // or IsAlreadyExists holds for the error. The returned context ends when the lock is lost.
 func (s *Set) acquire(ctx context.Context, parent *parentState, recorded scope) (context.Context, *lock, error) {
-	l := &lock{set: s, record: lockRecord{Holder: s.opts.Holder, ID: string(uuid.NewUUID())}, recorded: recorded, stopped: make(chan struct{})}
+	l := &lock{set: s, recorded: recorded, stopped: make(chan struct{}), record: lockRecord{
+		Holder: s.opts.Holder, ID: string(uuid.NewUUID()), Duration: metav1.Duration{Duration: s.opts.LockDuration},
+	}}
 	if parent.object != nil {
 		l.resourceVersion = parent.object.GetResourceVersion()
 	}
@@ -201,13 +206,16 @@ func (l *lock) release(ctx context.Context, recorded scope) error {
 	return err
 }
 
-// awaitLock returns the parent once its lock can be taken over: it is released, or has not been renewed for LockDuration. It returns
+// awaitLock returns the parent once its lock can be taken over: it is released, or has not been renewed for its duration. It returns
 // a [*LockedError] as soon as the holder writes.
 func (s *Set) awaitLock(ctx context.Context, parent *parentState) (*parentState, error) {
 	first := parent.lock
-	deadline := time.Now().Add(s.opts.LockDuration)
+	if !first.isHeld() {
+		return parent, nil
+	}
+	deadline := time.Now().Add(first.Duration.Duration)
 	for parent.lock.isHeld() {
-		wait := min(time.Until(deadline), s.opts.LockDuration/6)
+		wait := min(time.Until(deadline), first.Duration.Duration/6)
 		if wait <= 0 {
 			return parent, nil
 		}

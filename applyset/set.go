@@ -30,7 +30,7 @@ type Options struct {
 	Workers int
 	// Rules are readiness rules for kinds of their own, as of dynamic.Ready.
 	Rules []readiness.Rule
-	// LockDuration is the time after which the lock of a process that has ended expires. 0 means 15 seconds.
+	// LockDuration is the time after which the lock of this process expires if the process ends. 0 means 15 seconds.
 	LockDuration time.Duration
 	// Holder names the process in the lock, for the errors of other runs. The default is the host's name and the process ID.
 	Holder string

@@ -1,0 +1,4 @@
+package applyset
+
+// Compare is compare for tests.
+var Compare = compare
