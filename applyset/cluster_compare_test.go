@@ -73,6 +73,7 @@ func (c *comparisons) object(t *testing.T, index int, obj *unstructured.Object) 
 		return // the fields of a pod are immutable
 	}
 	delete(obj.Object, "stringData") // a set applies it as data
+	obj.SetOwnerReferences(nil) // the garbage collector would delete the object
 	obj.SetNamespace(c.namespace)
 	obj.SetName(fmt.Sprintf("object-%d", index))
 	obj.SetLabels(map[string]string{applyset.PartOfLabel: "test"}) // every object of a set has a field
@@ -104,23 +105,26 @@ const comparedManager = "applyset/test"
 
 // apply compares an object with the live object, applies it, and compares the effect. It returns nil if the server rejects it.
 func (c *comparisons) apply(t *testing.T, resource *dynamic.Resource, obj *unstructured.Object, description string) *unstructured.Object {
-	before, err := resource.Get(t.Context(), obj.GetName(), nil)
-	if err != nil {
-		before, err = resource.Apply(t.Context(), obj, &metav1.ApplyOptions{FieldManager: comparedManager, Force: true})
-		if err != nil {
+	opts := &metav1.ApplyOptions{FieldManager: comparedManager, Force: true}
+	if _, err := resource.Get(t.Context(), obj.GetName(), nil); err != nil {
+		if _, err := resource.Apply(t.Context(), obj, opts); err != nil {
 			return nil
 		}
 	}
+	before, after := c.dryRun(t, resource, obj, opts)
+	if after == nil {
+		return nil
+	}
 	_, hasStatus := resource.APIResource().Subresource("status")
 	drifts := applyset.Compare(obj, before, comparedManager, hasStatus)
-	live, err := resource.Apply(t.Context(), obj, &metav1.ApplyOptions{FieldManager: comparedManager, Force: true})
+	live, err := resource.Apply(t.Context(), obj, opts)
 	if err != nil {
 		return nil
 	}
 	c.applies++
-	if !assert.ObjectsAreEqual(withoutVersions(before), withoutVersions(live)) {
+	if !assert.ObjectsAreEqual(withoutVersions(before), withoutVersions(after)) {
 		assert.NotEmpty(t, drifts, "%s: the effect is not reported: %s\nobject: %v\nbefore: %v\nafter: %v", obj.GroupVersionKind(), description,
-			obj.Object, before.Object, live.Object)
+			obj.Object, before.Object, after.Object)
 		return live
 	}
 	c.noops++
@@ -129,6 +133,25 @@ func (c *comparisons) apply(t *testing.T, resource *dynamic.Resource, obj *unstr
 		t.Logf("%s: %s: no effect of %+v", obj.GroupVersionKind(), description, drifts)
 	}
 	return live
+}
+
+// dryRun returns an object and the result of a dry run of an apply of the same version: controllers write, too. after is nil if the
+// server rejects the apply.
+func (c *comparisons) dryRun(t *testing.T, resource *dynamic.Resource, obj *unstructured.Object, opts *metav1.ApplyOptions,
+) (before, after *unstructured.Object) {
+	t.Helper()
+	dryRun := resource.WithDefaults(&dynamic.Defaults{DryRun: true})
+	for {
+		before, err := resource.Get(t.Context(), obj.GetName(), nil)
+		require.NoError(t, err)
+		after, err := dryRun.Apply(t.Context(), obj, opts)
+		if err != nil {
+			return before, nil
+		}
+		if before.GetResourceVersion() == after.GetResourceVersion() {
+			return before, after
+		}
+	}
 }
 
 // withoutVersions returns the fields of an object without its resourceVersion and generation, and the fields of the compared manager.

@@ -128,31 +128,23 @@ func (c *comparison) fields(path []string, owned, want, have map[string]any) {
 func join(path []string, step string) []string { return append(slices.Clip(path), step) }
 
 func (c *comparison) value(path []string, owned map[string]any, isOwned bool, want, have any, exists bool) {
-	switch {
-	case want == nil && !exists, isEmpty(want) && !exists && path[0] == "f:metadata":
-		return
-	case isMetadata(path):
-		isOwned = true // metadata itself has no owner
-	case !exists:
-		c.add(path, Missing, want, nil)
-		return
-	case !isOwned && equal(want, have):
-		c.add(path, NotOwned, want, have)
-		return
-	case !isOwned:
-		c.add(path, Changed, want, have)
-		return
-	}
-	isGranular := len(owned) > 0 && !(len(owned) == 1 && owned["."] != nil) || c.isGranular(path)
+	isGranular := len(owned) > 0 && !(len(owned) == 1 && owned["."] != nil) || c.isGranular(path) || isMetadata(path)
 	wantMap, isMap := want.(map[string]any)
 	haveMap, hasMap := have.(map[string]any)
 	wantList, isList := want.([]any)
 	haveList, hasList := have.([]any)
 	switch {
-	case isMap && hasMap && (isGranular || isMetadata(path)):
+	case want == nil && !exists, isEmpty(want) && !exists && path[0] == "f:metadata":
+	case !exists:
+		c.add(path, Missing, want, nil)
+	case isMap && hasMap && isGranular:
 		c.fields(path, owned, wantMap, haveMap)
 	case isList && hasList && isGranular:
 		c.items(path, owned, wantList, haveList)
+	case !isOwned && equal(want, have):
+		c.add(path, NotOwned, want, have)
+	case !isOwned:
+		c.add(path, Changed, want, have)
 	case isMap && hasMap && len(wantMap) == 0 && c.isBuiltin && !strings.HasSuffix(strings.ToLower(path[len(path)-1]), "selector"):
 		// A struct whose fields have defaults, such as a strategy. Only selectors are owned as a whole.
 	case !c.isEqual(path, want, have):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
@@ -88,3 +89,8 @@ func writes(requests []string) (all []string) {
 	}
 	return all
 }
+
+// replace replaces pairs of texts.
+func replace(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
+
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}

@@ -180,10 +180,14 @@ func (s *Set) checkParentType(ctx context.Context, resource *dynamic.Resource) e
 		return err
 	}
 	definition, err := definitions.Metadata().Get(ctx, resource.APIResource().GVR.GroupResource().String(), nil)
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	if _, permitted := definition.GetLabels()[isParentTypeLabel]; !permitted {
+	permitted := false
+	if err == nil {
+		_, permitted = definition.GetLabels()[isParentTypeLabel]
+	}
+	if !permitted {
 		return fmt.Errorf("%s cannot be a parent: its CustomResourceDefinition lacks the label %s", s.parent.kind(), isParentTypeLabel)
 	}
 	return nil

@@ -77,16 +77,12 @@ func (s *Set) readWarnings(ctx context.Context, namespace string) (all []warning
 // podsOf returns the UIDs of the pods that a workload selects.
 func (s *Set) podsOf(ctx context.Context, workload *unstructured.Object) map[types.UID]bool {
 	uids := map[types.UID]bool{}
-	selector := &metav1.LabelSelector{}
-	if fields, found, err := unstructured.Get[metav1.LabelSelector](workload, "spec", "selector"); found && err == nil {
-		selector = &fields
-	}
-	text := metav1.FormatLabelSelector(selector)
+	selector := podSelector(workload)
 	pods, err := s.client.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
-	if err != nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+	if err != nil || selector == "" {
 		return uids
 	}
-	for pod, err := range pods.Namespace(workload.GetNamespace()).Metadata().List(ctx, &metav1.ListOptions{LabelSelector: text}) {
+	for pod, err := range pods.Namespace(workload.GetNamespace()).Metadata().List(ctx, &metav1.ListOptions{LabelSelector: selector}) {
 		if err != nil {
 			break
 		}
@@ -96,4 +92,16 @@ func (s *Set) podsOf(ctx context.Context, workload *unstructured.Object) map[typ
 		}
 	}
 	return uids
+}
+
+// podSelector returns the selector of a workload, or "". A ReplicationController has labels as its selector.
+func podSelector(workload *unstructured.Object) string {
+	if labels, found, err := unstructured.Get[map[string]string](workload, "spec", "selector"); found && err == nil {
+		return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})
+	}
+	selector, found, err := unstructured.Get[metav1.LabelSelector](workload, "spec", "selector")
+	if !found || err != nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		return ""
+	}
+	return metav1.FormatLabelSelector(&selector)
 }

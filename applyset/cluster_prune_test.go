@@ -1,0 +1,158 @@
+package applyset_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/unstructured"
+)
+
+const pruned = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NAMESPACE-shared}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: charms.NAMESPACE.example.com}
+spec:
+  group: NAMESPACE.example.com
+  scope: Namespaced
+  names: {plural: charms, singular: charm, kind: Charm, listKind: CharmList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: owned}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: theirs}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: plain, namespace: NAMESPACE-shared}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: plain}
+`
+
+// TestSet_PruneKeepsForeignObjects prunes a set with an owned object, objects of others in a Namespace and of a kind, and an object
+// that a different set has taken over.
+func TestSet_PruneKeepsForeignObjects(t *testing.T) {
+	e := newEnvironment(t)
+	set := e.set("prune")
+	client.DeleteAtEnd(t, client.Resource(t, e.Client, "namespaces"), e.namespace+"-shared")
+	_, err := set.Apply(t.Context(), e.objects(t, pruned), nil)
+	require.NoError(t, err)
+
+	configMaps := client.Resource(t, e.Client, "configmaps").Namespace(e.namespace)
+	patch := func(name, patch string) {
+		t.Helper()
+		_, err := configMaps.Patch(t.Context(), name, types.MergePatchType, []byte(patch), nil)
+		require.NoError(t, err)
+	}
+	owner, err := configMaps.Create(t.Context(), e.configMaps(t, "x", "owner")[0].Object, nil)
+	require.NoError(t, err)
+	patch("owned", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"`+string(owner.GetUID())+`"}]}}`)
+	patch("theirs", `{"metadata":{"labels":{"applyset.kubernetes.io/part-of":"different"}}}`)
+	_, err = configMaps.Namespace(e.namespace+"-shared").Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "foreign"},
+	}}, nil)
+	require.NoError(t, err)
+	charms, err := e.WaitForResources(t.Context(), "charms."+e.namespace+".example.com")
+	require.NoError(t, err)
+	_, err = charms[0].Namespace(e.namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "foreign"},
+	}}, nil)
+	require.NoError(t, err)
+
+	want := []string{
+		"kept ConfigMap owned", "kept Namespace " + e.namespace + "-shared", "kept CustomResourceDefinition charms." + e.namespace + ".example.com",
+		"pruned ConfigMap plain", "pruned Secret plain",
+	}
+	e.requests.reset()
+	events, err := set.Apply(t.Context(), nil, &applyset.ApplyOptions{DryRun: true})
+	require.NoError(t, err)
+	assert.ElementsMatch(t, want, outcomes(events))
+	for _, request := range writes(e.requests.reset()) {
+		assert.Contains(t, request, "DELETE", "dry runs of deletions")
+	}
+	reasons := map[string]string{}
+	for _, event := range events {
+		reasons[event.Object.Name] = event.Reason
+	}
+	assert.Equal(t, map[string]string{
+		"owned": `it has the owner ConfigMap "owner"`, "plain": "left the set",
+		e.namespace + "-shared":                  `ConfigMap "` + e.namespace + `-shared/foreign" is not of the set`,
+		"charms." + e.namespace + ".example.com": "Charm." + e.namespace + `.example.com "` + e.namespace + `/foreign" is not of the set`,
+	}, reasons)
+
+	events, err = set.Apply(t.Context(), nil, nil)
+	require.NoError(t, err)
+	assert.ElementsMatch(t, want, outcomes(events))
+	_, err = configMaps.Get(t.Context(), "theirs", nil)
+	require.NoError(t, err, "of a different set")
+	_, err = configMaps.Namespace(e.namespace+"-shared").Get(t.Context(), "plain", nil)
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+
+	events, err = set.Delete(t.Context(), &applyset.ApplyOptions{PruneShared: true})
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{"kept ConfigMap owned", "pruned Namespace " + e.namespace + "-shared",
+		"pruned CustomResourceDefinition charms." + e.namespace + ".example.com"}, outcomes(events))
+}
+
+// TestSet_ApplyAwaitsDeletion applies an object whose previous version is still being deleted.
+func TestSet_ApplyAwaitsDeletion(t *testing.T) {
+	e := newEnvironment(t)
+	set := e.set("terminating")
+	objects := e.objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, finalizers: [example.com/test]}\n")
+	_, err := set.Apply(t.Context(), objects, nil)
+	require.NoError(t, err)
+	_, err = set.Apply(t.Context(), nil, nil)
+	require.NoError(t, err)
+
+	configMaps := client.Resource(t, e.Client, "configmaps").Namespace(e.namespace)
+	before, err := configMaps.Get(t.Context(), "a", nil)
+	require.NoError(t, err)
+	require.NotNil(t, before.GetDeletionTimestamp())
+	done := make(chan error, 1)
+	go func() {
+		_, err := set.Apply(t.Context(), objects, nil)
+		done <- err
+	}()
+	_, err = configMaps.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	after, err := configMaps.Get(t.Context(), "a", nil)
+	require.NoError(t, err)
+	assert.NotEqual(t, before.GetUID(), after.GetUID())
+	assert.Nil(t, after.GetDeletionTimestamp())
+	_, err = configMaps.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil)
+	require.NoError(t, err)
+}
+
+// TestSet_DeleteKeepsParentWithData deletes a set whose parent has data.
+func TestSet_DeleteKeepsParentWithData(t *testing.T) {
+	e := newEnvironment(t)
+	set := e.set("parent")
+	_, err := set.Apply(t.Context(), e.configMaps(t, "x", "a"), nil)
+	require.NoError(t, err)
+	secrets := client.Resource(t, e.Client, "secrets").Namespace(e.namespace)
+	_, err = secrets.Patch(t.Context(), "parent", types.MergePatchType, []byte(`{"stringData":{"a":"b"}}`), nil)
+	require.NoError(t, err)
+	events, err := set.Delete(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"pruned ConfigMap a"}, outcomes(events))
+	parent, err := secrets.Get(t.Context(), "parent", nil)
+	require.NoError(t, err)
+	assert.Empty(t, parent.GetLabels())
+	assert.Empty(t, parent.GetAnnotations())
+}
