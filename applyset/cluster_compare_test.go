@@ -73,7 +73,7 @@ func (c *comparisons) object(t *testing.T, index int, obj *unstructured.Object) 
 		return // the fields of a pod are immutable
 	}
 	delete(obj.Object, "stringData") // a set applies it as data
-	obj.SetOwnerReferences(nil) // the garbage collector would delete the object
+	obj.SetOwnerReferences(nil)      // the garbage collector would delete the object
 	obj.SetNamespace(c.namespace)
 	obj.SetName(fmt.Sprintf("object-%d", index))
 	obj.SetLabels(map[string]string{applyset.PartOfLabel: "test"}) // every object of a set has a field

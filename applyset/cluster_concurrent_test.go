@@ -18,14 +18,14 @@ import (
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
-// meeting delays the requests for a parent until all processes have sent one.
-type meeting struct {
+// rendezvous delays the requests for a parent until all processes have sent one.
+type rendezvous struct {
 	next    http.RoundTripper
 	arrived *sync.WaitGroup
 	once    sync.Once
 }
 
-func (m *meeting) RoundTrip(req *http.Request) (*http.Response, error) {
+func (m *rendezvous) RoundTrip(req *http.Request) (*http.Response, error) {
 	response, err := m.next.RoundTrip(req)
 	if strings.Contains(req.URL.Path, "/secrets/concurrent") {
 		m.once.Do(m.arrived.Done)
@@ -43,7 +43,7 @@ func (e *environment) concurrently(t *testing.T, opts *applyset.ApplyOptions, pa
 	var running sync.WaitGroup
 	for i, objects := range sets {
 		c := client.Connect(t, "admin", func(cfg *transport.Config) {
-			cfg.Options.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return &meeting{next: next, arrived: arrived} }
+			cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return &rendezvous{next: next, arrived: arrived} }
 		})
 		set := applyset.New(c, applyset.Parent{Namespace: e.namespace, Name: parents[i]}, &applyset.Options{Holder: fmt.Sprintf("process %d", i)})
 		running.Go(func() { _, errs[i] = set.Apply(t.Context(), objects, opts) })

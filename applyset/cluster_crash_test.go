@@ -114,7 +114,7 @@ func (c *crashTest) apply(t *testing.T, parent applyset.Parent, objects []*manif
 	kill := &killer{lastSent: c.lastSent}
 	kill.left.Store(int64(requests))
 	doomed := client.Connect(t, "admin", func(cfg *transport.Config) {
-		cfg.Options.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+		cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 			kill.next = next
 			return kill
 		}

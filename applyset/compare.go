@@ -119,7 +119,7 @@ func (c *comparison) fields(path []string, owned, want, have map[string]any) {
 	}
 	for _, step := range slices.Sorted(maps.Keys(owned)) {
 		name, isField := strings.CutPrefix(step, "f:")
-		if _, isWanted := want[name]; isField && !isWanted && !(len(path) == 0 && name == "metadata") {
+		if _, isWanted := want[name]; isField && !isWanted && (len(path) > 0 || name != "metadata") {
 			c.add(join(path, step), Removed, nil, have[name])
 		}
 	}
@@ -128,7 +128,7 @@ func (c *comparison) fields(path []string, owned, want, have map[string]any) {
 func join(path []string, step string) []string { return append(slices.Clip(path), step) }
 
 func (c *comparison) value(path []string, owned map[string]any, isOwned bool, want, have any, exists bool) {
-	isGranular := len(owned) > 0 && !(len(owned) == 1 && owned["."] != nil) || c.isGranular(path) || isMetadata(path)
+	isGranular := hasParts(owned) || c.isGranular(path) || isMetadata(path)
 	wantMap, isMap := want.(map[string]any)
 	haveMap, hasMap := have.(map[string]any)
 	wantList, isList := want.([]any)
@@ -166,9 +166,15 @@ func isEmpty(value any) bool {
 // isGranular reports whether a different manager owns a part of the field.
 func (c *comparison) isGranular(path []string) bool {
 	return slices.ContainsFunc(c.managers, func(entry fieldsEntry) bool {
-		fields, found := descend(entry.fields, path)
-		return found && slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(step string) bool { return step != "." })
+		fields, _ := descend(entry.fields, path)
+		return hasParts(fields)
 	})
+}
+
+// hasParts reports whether FieldsV1 has fields or items within a field, besides the field itself.
+func hasParts(fields map[string]any) bool {
+	_, hasSelf := fields["."]
+	return len(fields) > 1 || len(fields) == 1 && !hasSelf
 }
 
 func descend(fields map[string]any, path []string) (_ map[string]any, found bool) {

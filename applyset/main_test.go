@@ -32,7 +32,7 @@ type environment struct {
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	log := &requestLog{}
-	c := client.Connect(t, "admin", func(cfg *transport.Config) { cfg.Options.OnAttempt = log.record })
+	c := client.Connect(t, "admin", func(cfg *transport.Config) { cfg.OnAttempt = log.record })
 	return &environment{Client: c, namespace: client.NewNamespace(t, c), requests: log}
 }
 
@@ -60,9 +60,8 @@ func outcomes(events []applyset.Event) []string {
 
 // requestLog records the requests of a client.
 type requestLog struct {
-	mu   sync.Mutex
-	all  []string
-	hook func(method, path string) // may be nil
+	mu  sync.Mutex
+	all []string
 }
 
 func (l *requestLog) record(_ context.Context, attempt transport.Attempt) {

@@ -81,7 +81,6 @@ type waiter struct {
 	mu      sync.Mutex
 	results map[Reference]readiness.Result
 	live    map[Reference]*unstructured.Object
-	err     error // of a reflector
 }
 
 var errDecided = errors.New("every object is ready or failed")
