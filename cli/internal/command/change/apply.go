@@ -1,39 +1,18 @@
 package change
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
-
-// conflictHint is kubectl's hint after the conflicts of an apply.
-const conflictHint = `
-Please review the fields above--they currently have other managers. Here
-are the ways you can resolve this warning:
-* If you intend to manage all of these fields, please re-run the apply
-  command with the ` + "`--force-conflicts`" + ` flag.
-* If you do not intend to manage all of the fields, please edit your
-  manifest to remove references to the fields that should keep their
-  current managers.
-* You may co-own fields by updating your manifest to match the existing
-  value; in this case, you'll become the manager if the other manager(s)
-  stop managing the field (remove it from their configuration).
-See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts`
 
 type applyOptions struct {
 	write          writeFlags
@@ -133,54 +112,9 @@ func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Obje
 	applied, err := resource.Apply(ctx, t.object, &metav1.ApplyOptions{Force: o.forceConflicts})
 	var conflict *dynamic.ApplyConflictError
 	if errors.As(err, &conflict) {
-		return nil, conflictsError(conflict)
+		return nil, command.ConflictsError(conflict)
 	}
 	return applied, err
-}
-
-// conflictsError formats the conflicts of an apply like kubectl: grouped by manager, in the order of the server's message.
-func conflictsError(err *dynamic.ApplyConflictError) error {
-	if len(err.Conflicts) == 1 {
-		only := &err.Conflicts[0]
-		return command.WithHelp(errors.New("Apply failed with 1 conflict: conflict with "+managerText(only)+": "+only.Field), conflictHint)
-	}
-	fields := map[string][]string{}
-	for i := range err.Conflicts {
-		manager := managerText(&err.Conflicts[i])
-		fields[manager] = append(fields[manager], "- "+printable.Line(err.Conflicts[i].Field))
-	}
-	message := command.ServerMessage(err)
-	place := func(manager string) int { return strings.Index(message, "conflicts with "+manager+":") }
-	managers := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
-	})
-	first := ""
-	lines := ""
-	for _, manager := range managers {
-		line := "conflicts with " + printable.Line(manager) + ":"
-		if first == "" {
-			first = fmt.Sprintf("Apply failed with %d conflicts: %s", len(err.Conflicts), line)
-		} else {
-			lines += "\n" + line
-		}
-		lines += "\n" + strings.Join(fields[manager], "\n")
-	}
-	return command.WithHelp(errors.New(first), lines+conflictHint)
-}
-
-// managerText formats the manager of a conflict like the server.
-func managerText(conflict *dynamic.FieldConflict) string {
-	text := strconv.Quote(conflict.Manager)
-	if conflict.Subresource != "" {
-		text += " with subresource " + strconv.Quote(conflict.Subresource)
-	}
-	if conflict.APIVersion != "" {
-		text += " using " + conflict.APIVersion
-	}
-	if !conflict.Time.IsZero() {
-		text += " at " + conflict.Time.UTC().Format(time.RFC3339)
-	}
-	return text
 }
 
 // installOrder returns the objects of files in the order of their installation.
@@ -197,28 +131,28 @@ func installOrder(ctx context.Context, s *command.State, objects []*manifest.Obj
 func eachManifestObject(ctx context.Context, s *command.State, verb string, objects []*manifest.Object, readErr error,
 	write func(*manifest.Object) error,
 ) error {
-	count := &tally{verb: verb}
+	count := &command.Tally{Verb: verb}
 	var errs []error
 	for _, obj := range objects {
 		if ctx.Err() != nil {
-			count.fail(describeObject(obj))
+			count.Fail(describeObject(obj))
 			continue
 		}
 		if err := write(obj); err != nil {
 			errs = append(errs, err)
-			count.fail(describeObject(obj))
+			count.Fail(describeObject(obj))
 			continue
 		}
-		count.done++
+		count.Done++
 	}
 	if ctx.Err() != nil {
 		errs = append(errs, context.Cause(ctx))
 	}
 	if readErr != nil {
 		errs = append(errs, readErr)
-		count.fail("what follows the error in the file")
+		count.Fail("what follows the error in the file")
 	}
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 func describeObject(obj *manifest.Object) string {

@@ -167,7 +167,7 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 	defer display.Close()
 	out := *s
 	out.Out = display.Above(s.Out)
-	count := &tally{verb: "deleted"}
+	count := &command.Tally{Verb: "deleted"}
 	var errs []error
 	warnedOfScope := o.objects.selection.AllNamespaces || s.Connection.NamespaceFlag == ""
 	for t, err := range o.objects.each(ctx, s, args, false) {
@@ -187,13 +187,13 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 		}
 		switch {
 		case err == nil:
-			count.done++
-			display.Update("delete", "%d objects deleted", count.done)
+			count.Done++
+			display.Update("delete", "%d objects deleted", count.Done)
 		case o.ignoreNotFound && apierrors.IsNotFound(err):
 		default:
 			errs = append(errs, err)
 			if t != nil {
-				count.fail(t.String())
+				count.Fail(t.String())
 			}
 		}
 		if ctx.Err() != nil {
@@ -202,7 +202,7 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 		}
 	}
 	display.Close()
-	return begun, found, count.report(s, errors.Join(errs...))
+	return begun, found, count.Report(s, errors.Join(errs...))
 }
 
 // delete deletes an object. The API server returns a Status with the UID of a removed object, or the object while finalizers or
@@ -263,11 +263,11 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 		waitCtx, cancel = context.WithTimeout(ctx, o.timeout)
 		defer cancel()
 	}
-	count := &tally{verb: "gone"}
+	count := &command.Tally{Verb: "gone"}
 	var errs []error
 	for i, d := range begun {
 		if waitCtx.Err() != nil {
-			count.fail(d.target.String())
+			count.Fail(d.target.String())
 			continue
 		}
 		display.Update("wait", "%d of %d objects are gone, waiting for %s", i, len(begun), d.target)
@@ -278,14 +278,14 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 		_, err := d.target.resource.Wait(waitCtx, d.target.name, dynamic.Deleted(uids...))
 		switch {
 		case err == nil || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err):
-			count.done++
+			count.Done++
 		default:
-			count.fail(d.target.String())
+			count.Fail(d.target.String())
 			errs = append(errs, timeoutError(ctx, d.target, err))
 		}
 	}
 	display.Close()
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 // timeoutError returns kubectl's error for a timeout, followed by the reason. Errors other than a timeout are returned unchanged.

@@ -151,24 +151,24 @@ func (o *metadataOptions) run(ctx context.Context, s *command.State, args []stri
 	if !isOne && o.resourceVersion != "" {
 		return errors.New("--resource-version may only be used with a single resource")
 	}
-	count := &tally{verb: "changed"}
+	count := &command.Tally{Verb: "changed"}
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, resources, true) {
 		if err == nil {
 			err = o.visit(ctx, t, isOne)
 		}
 		if err == nil {
-			count.done++
-			display.Update("change", "%d objects changed", count.done)
+			count.Done++
+			display.Update("change", "%d objects changed", count.Done)
 			continue
 		}
 		errs = append(errs, err)
 		if t != nil {
-			count.fail(t.String())
+			count.Fail(t.String())
 		}
 	}
 	display.Close()
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 // isOneObject reports whether arguments name a single object.

@@ -111,25 +111,25 @@ func (o *patchOptions) run(ctx context.Context, s *command.State, args []string)
 	if err != nil {
 		return err
 	}
-	count := &tally{verb: "patched"}
+	count := &command.Tally{Verb: "patched"}
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, args, true) {
 		if err == nil {
 			err = o.patchOne(ctx, t, body)
 		}
 		if err == nil {
-			count.done++
+			count.Done++
 			continue
 		}
 		errs = append(errs, err)
 		if t != nil {
-			count.fail(t.String())
+			count.Fail(t.String())
 		}
 	}
-	if count.done+len(errs) == 0 {
+	if count.Done+len(errs) == 0 {
 		return errors.New("no objects passed to patch")
 	}
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 func (o *patchOptions) patchOne(ctx context.Context, t *target, body []byte) error {

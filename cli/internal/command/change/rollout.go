@@ -67,32 +67,32 @@ func (o *rolloutOptions) checkArgs(args []string) error {
 
 // visit calls visit for each object, continues after errors, and reports a tally.
 func (o *rolloutOptions) visit(ctx context.Context, s *command.State, args []string, verb string, visit func(*target) error) error {
-	count := &tally{verb: verb}
+	count := &command.Tally{Verb: verb}
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, args, true) {
 		if err == nil {
 			err = visit(t)
 		}
 		if err == nil {
-			count.done++
+			count.Done++
 			continue
 		}
 		errs = append(errs, err)
 		if t != nil {
-			count.fail(t.String())
+			count.Fail(t.String())
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if count.done+len(errs) == 0 {
+	if count.Done+len(errs) == 0 {
 		namespace, _, err := s.Connection.Namespace(ctx)
 		if err != nil {
 			return err
 		}
 		s.Errorf("No resources found in %s namespace.", namespace)
 	}
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 // rolloutPatch returns the merge patch for an object, or an error if it does not apply.

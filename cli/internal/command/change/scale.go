@@ -64,7 +64,7 @@ func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string)
 	if err := o.complete(s); err != nil {
 		return err
 	}
-	count := &tally{verb: "scaled"}
+	count := &command.Tally{Verb: "scaled"}
 	var targets []*target
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, args, true) {
@@ -83,12 +83,12 @@ func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string)
 	for _, t := range targets {
 		if err := o.scale(ctx, s, t); err != nil {
 			errs = append(errs, err)
-			count.fail(t.String())
+			count.Fail(t.String())
 			continue
 		}
-		count.done++
+		count.Done++
 	}
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *target) error {

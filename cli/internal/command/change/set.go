@@ -117,27 +117,27 @@ func (o *setOptions) run(ctx context.Context, s *command.State, resources []stri
 	if err := o.complete(s, display.Above(s.Out), resources); err != nil {
 		return err
 	}
-	count := &tally{verb: operation}
+	count := &command.Tally{Verb: operation}
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, resources, true) {
 		if err == nil {
 			err = o.set(ctx, t, operation, unchanged, change)
 		}
 		if err == nil {
-			count.done++
-			display.Update("set", "%d objects %s", count.done, operation)
+			count.Done++
+			display.Update("set", "%d objects %s", count.Done, operation)
 			continue
 		}
 		errs = append(errs, err)
 		if t != nil {
-			count.fail(t.String())
+			count.Fail(t.String())
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
 	display.Close()
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 // errNothingToSend is returned by a change function to keep the object unchanged.

@@ -83,7 +83,7 @@ func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) 
 // awaitAll waits for the conditions of each object. For delete, missing objects are skipped.
 func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, args []string, conditions []waitCondition, display *progress.Display) error {
 	isDelete := slices.ContainsFunc(conditions, waitCondition.isDelete)
-	count := &tally{verb: "met"}
+	count := &command.Tally{Verb: "met"}
 	found := 0
 	var errs []error
 	for t, err := range o.objects.each(ctx, s, args, true) {
@@ -96,9 +96,9 @@ func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, a
 		}
 		switch {
 		case err == nil:
-			count.done++
+			count.Done++
 		case t != nil:
-			count.fail(t.String())
+			count.Fail(t.String())
 			fallthrough
 		default:
 			errs = append(errs, err)
@@ -111,7 +111,7 @@ func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, a
 	if found == 0 && !isDelete {
 		return errors.New("no matching resources found")
 	}
-	return count.report(s, errors.Join(errs...))
+	return count.Report(s, errors.Join(errs...))
 }
 
 // await waits for the conditions of an object in their order.
