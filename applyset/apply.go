@@ -299,12 +299,20 @@ func (r *run) applyChanged(ctx context.Context, m *member, event Event) Event {
 	switch {
 	case before == nil && event.Err == nil && isNew(event.Live):
 		event.Action = Created
-	case before != nil && event.Err == nil && before.GetResourceVersion() == event.Live.GetResourceVersion():
+	case before != nil && event.Err == nil && r.isSame(before, event.Live):
 		event.Action = Unchanged
 	default:
 		event.Action = Configured
 	}
 	return event
+}
+
+// isSame reports whether an apply changed nothing. The result of a dry run has the resourceVersion of the stored object.
+func (r *run) isSame(before, after *unstructured.Object) bool {
+	if r.opts.DryRun {
+		return equal(before.Object, after.Object)
+	}
+	return before.GetResourceVersion() == after.GetResourceVersion()
 }
 
 // isNew reports whether the only write of an object was an apply.
