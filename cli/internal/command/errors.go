@@ -260,7 +260,8 @@ func standardMessage(err error) (string, bool) {
 
 func mappingMessage(err error) (string, bool) {
 	var missing *restmapper.NoMatchError
-	if !errors.As(err, &missing) {
+	var ofFile *notServedError // has kubectl's text
+	if !errors.As(err, &missing) || errors.As(err, &ofFile) {
 		return "", false
 	}
 	text := fmt.Sprintf("error: the server doesn't have a resource type %q", missing.Name)

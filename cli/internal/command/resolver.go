@@ -47,7 +47,7 @@ func (r *FileResolver) Resolve(ctx context.Context, obj *manifest.Object) (*dyna
 	definition := r.definitions[kind.GroupKind()]
 	found, err := r.resolve(ctx, obj, definition)
 	if err != nil {
-		return nil, resolveError(obj, err)
+		return nil, ResolveError(obj, err)
 	}
 	delete(r.definitions, kind.GroupKind())
 	if defined, isDefinition := definedKind(obj.Object); isDefinition {
@@ -84,8 +84,8 @@ func sequence(definition, obj *unstructured.Object) iter.Seq2[*unstructured.Obje
 	}
 }
 
-// resolveError formats a NoMatchError like kubectl, and adds the position to any error.
-func resolveError(obj *manifest.Object, err error) error {
+// ResolveError formats a NoMatchError like kubectl, and adds the position to any error.
+func ResolveError(obj *manifest.Object, err error) error {
 	var noMatch *restmapper.NoMatchError
 	if !errors.As(err, &noMatch) {
 		return fmt.Errorf("%s: %w", obj.Position(), err)

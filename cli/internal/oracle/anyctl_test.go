@@ -31,7 +31,12 @@ var anyctlCases = []struct {
 	{"gte cm", `error: unknown command "gte" for "anyctl"\n\nDid you mean this\?\n\tget\n`, true},
 	{"get cm --server=https://127.0.0.1:1", `The connection to the server 127.0.0.1:1 was refused`, true},
 	{"get cm other -v=6", `^NAME +DATA +AGE\nother +1 +\S+\n(GET https://\S+ 200 OK in \S+\n)*GET https://[^?\s]+/configmaps/other 200 OK in \S+\n$`, false},
-	{"apply -f x --prune", `error: unknown flag: --prune\nSee 'anyctl apply --help' for usage.`, true},
+	{"apply -f x --prune", `error: --prune needs --applyset, the set to prune\n`, true},
+	{"apply -f x --wait", `error: --wait needs --applyset \(run afterwards: anyctl wait --for=ready -f …\)\n`, true},
+	{"apply -f x --prune --applyset=set -n n --field-manager=me", `error: --field-manager is incompatible with --applyset: a set has its own field manager\n`, true},
+	{"delete --applyset=set -n n --all", `error: --all is incompatible with --applyset\n`, true},
+	{"delete --applyset=set -n n pods", `error: --applyset is incompatible with resource arguments: all objects of the set are deleted\n`, true},
+	{"status", `error: --applyset is required\n`, true},
 	{"apply -k .", `error: -k is not supported \(run: kustomize build \. \|`, true},
 	{"get cm --request-timeout=1ns", `request timed out after 1ns`, true},
 }

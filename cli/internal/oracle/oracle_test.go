@@ -71,20 +71,26 @@ func (o *oracle) compare(t *testing.T, c *oracleCase) {
 	want := o.runIn(t, c, o.kubectl)
 	got := o.runIn(t, c, o.anyctl)
 	assert.Equal(t, c.fails, want.code != 0, "kubectl's exit code is %d; stderr:\n%s", want.code, want.stderr)
-	different := c.differs == nil
+	assertSame(t, "", c.differs, &want, &got)
+}
+
+// assertSame compares the results of kubectl and anyctl. step begins each message.
+func assertSame(t *testing.T, step string, differs *difference, want, got *result) {
+	t.Helper()
+	different := differs == nil
 	for _, part := range []struct{ name, want, got string }{
 		{"stdout", want.stdout, got.stdout},
 		{"stderr", want.stderr, got.stderr},
 		{"code", fmt.Sprint(want.code), fmt.Sprint(got.code)},
 		{"effect", want.effect, got.effect},
 	} {
-		if c.differs.covers(part.name) {
+		if differs.covers(part.name) {
 			different = different || part.want != part.got
 			continue
 		}
-		assert.Equal(t, part.want, part.got, "%s of kubectl (expected) and anyctl (actual)", part.name)
+		assert.Equal(t, part.want, part.got, "%s%s of kubectl (expected) and anyctl (actual)", step, part.name)
 	}
-	assert.True(t, different, "results are equal, but the case explains a difference: %+v", c.differs)
+	assert.True(t, different, "%sresults are equal, but the case explains a difference: %+v", step, differs)
 }
 
 // runIn prepares a namespace, runs the line, and returns the masked result.
@@ -109,12 +115,16 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 	for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {
 		*text = apply(masks, *text)
 		if c.unordered {
-			lines := strings.Split(*text, "\n")
-			sort.Strings(lines)
-			*text = strings.Join(lines, "\n")
+			*text = sortedLines(*text)
 		}
 	}
 	return r
+}
+
+func sortedLines(text string) string {
+	lines := strings.Split(text, "\n")
+	sort.Strings(lines)
+	return strings.Join(lines, "\n")
 }
 
 func (o *oracle) apply(t *testing.T, namespace, manifest string) {

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/applysets"
+	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -21,6 +25,9 @@ type applyOptions struct {
 	forceConflicts bool
 	serverSide     bool
 	subresource    string
+	set            applysets.Flags
+	prune, wait    bool
+	timeout        time.Duration
 }
 
 func applyCommand(s *command.State) *cobra.Command {
@@ -30,8 +37,10 @@ func applyCommand(s *command.State) *cobra.Command {
 		Short: "Apply a configuration to a resource by file name or stdin, on the server",
 		Long: "Apply a configuration to a resource by file name or stdin. The fields of each object are merged by the server " +
 			"(server-side apply). Namespaces, CustomResourceDefinitions and objects that others refer to are applied first. The " +
-			"annotation config.kubernetes.io/depends-on adds dependencies.",
-		Example: "  anyctl apply -f ./deploy\n  cat pod.json | anyctl apply -f -",
+			"annotation config.kubernetes.io/depends-on adds dependencies.\n\n" +
+			"With --applyset the objects are a set. Objects that left the files since the last apply are deleted, unchanged objects " +
+			"are not written, and a file with an error changes nothing. -n is the namespace of the set's parent, and of objects that name none.",
+		Example: "  anyctl apply -f ./deploy\n  cat pod.json | anyctl apply -f -\n  anyctl apply -f ./deploy --prune --applyset=web -n shop --wait --timeout=5m",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
 	}
 	fs := cmd.Flags()
@@ -43,6 +52,10 @@ func applyCommand(s *command.State) *cobra.Command {
 	o.output.addFlags(fs)
 	fs.BoolVar(&o.serverSide, "server-side", true, "Apply runs on the server; no other way is supported.")
 	fs.BoolVar(&o.forceConflicts, "force-conflicts", false, "If true, take over the fields that other managers own.")
+	o.set.AddFlags(fs, "to apply and prune")
+	fs.BoolVar(&o.prune, "prune", false, "Delete the objects of --applyset that are not in the files.")
+	fs.BoolVar(&o.wait, "wait", false, "If true, wait until all objects of --applyset are ready.")
+	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up with --wait, zero means no limit.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, apply will operate on the subresource of the requested object.")
 	return cmd
 }
@@ -62,11 +75,38 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 	case o.write.dryRun == command.DryRunClient:
 		return errors.New("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
 	}
-	return o.output.complete(s.Out, o.write.dryRun)
+	return o.validateSet()
+}
+
+// validateSet rejects flags that conflict with --applyset, or that need it.
+func (o *applyOptions) validateSet() error {
+	switch {
+	case !o.set.IsSet() && o.prune:
+		return errors.New("--prune needs --applyset, the set to prune")
+	case !o.set.IsSet() && o.wait:
+		return errors.New("--wait needs --applyset (run afterwards: anyctl wait --for=ready -f …)")
+	case !o.set.IsSet():
+		return nil
+	case !o.prune:
+		return errors.New("--applyset requires --prune")
+	case o.objects.selection.LabelSelector != "":
+		return errors.New("--selector is incompatible with --applyset")
+	case o.subresource != "":
+		return errors.New("--subresource is incompatible with --applyset")
+	case o.write.fieldManager != "":
+		return errors.New("--field-manager is incompatible with --applyset: a set has its own field manager")
+	}
+	return nil
 }
 
 func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) error {
 	if err := o.validate(cmd, s, args); err != nil {
+		return err
+	}
+	if o.set.IsSet() {
+		return o.runSet(cmd.Context(), s)
+	}
+	if err := o.output.complete(s.Out, o.write.dryRun); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -99,6 +139,32 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 		}
 		return o.output.object(applied, "serverside-applied")
 	})
+}
+
+// runSet applies the objects as a set. An error of a file is returned before anything is sent: the set would lose its objects.
+func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
+	display := progress.New(s.Err)
+	defer display.Close()
+	if err := o.output.complete(display.Above(s.Out), o.write.dryRun); err != nil {
+		return err
+	}
+	set, err := o.set.Open(ctx, s, o.write.defaults())
+	if err != nil {
+		return err
+	}
+	objects, err := o.objects.readFiles(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if len(objects) == 0 {
+		return errors.New("no objects passed to apply (run: anyctl delete --applyset=…)")
+	}
+	opts := &applysets.ApplyOptions{Print: o.output.object, Wait: o.wait, Timeout: o.timeout}
+	opts.DryRun = o.write.dryRun == command.DryRunServer
+	if o.forceConflicts {
+		opts.Conflicts = applyset.ConflictForce
+	}
+	return applysets.Apply(ctx, s, set, objects, opts, display)
 }
 
 func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Object, error) {

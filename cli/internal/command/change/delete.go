@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/applysets"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
 )
@@ -31,6 +33,7 @@ type deleteOptions struct {
 	interactive    bool
 	format         string
 	raw            string
+	set            applysets.Flags
 }
 
 // deleted is an object after its DELETE request.
@@ -46,7 +49,7 @@ func deleteCommand(s *command.State) *cobra.Command {
 		Use:        "delete ([-f FILENAME] | TYPE [(NAME | -l label | --all)])",
 		Short:      "Delete resources by file names, stdin, resources and names, or by resources and label selector",
 		SuggestFor: []string{"rm", "remove"},
-		Example:    "  anyctl delete -f ./pod.json\n  anyctl delete pod,service web\n  anyctl delete pods,services -l name=web\n  anyctl delete pod web --now\n  anyctl delete pods --all",
+		Example:    "  anyctl delete -f ./pod.json\n  anyctl delete pod,service web\n  anyctl delete pods,services -l name=web\n  anyctl delete pod web --now\n  anyctl delete pods --all\n  anyctl delete --applyset=web -n shop",
 		RunE:       func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
 	}
 	o.addFlags(cmd.Flags(), s)
@@ -69,6 +72,7 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up on a delete, zero means no limit.")
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, `Treat "resource not found" as a successful delete. Defaults to "true" when --all is specified.`)
 	fs.BoolVarP(&o.interactive, "interactive", "i", false, "If true, delete resource only when user confirms.")
+	o.set.AddFlags(fs, "to delete, with its parent")
 	fs.StringVar(&o.raw, "raw", "", "Raw URI to DELETE to the server. Uses the transport specified by the kubeconfig file.")
 	fs.StringVarP(&o.format, "output", "o", "", `Output mode. Use "-o name" for shorter output (resource/name).`)
 }
@@ -130,6 +134,9 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 		return err
 	}
 	ctx := cmd.Context()
+	if o.set.IsSet() {
+		return o.deleteSet(cmd, s)
+	}
 	if o.raw != "" {
 		return o.deleteRaw(ctx, s)
 	}
@@ -144,6 +151,16 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 		return err
 	}
 	return o.awaitAll(ctx, s, begun)
+}
+
+// deleteSet deletes the objects of a set.
+func (o *deleteOptions) deleteSet(cmd *cobra.Command, s *command.State) error {
+	return o.set.Delete(cmd, s, &applysets.DeleteOptions{
+		DryRun: o.write.dryRun, Timeout: o.timeout, IgnoreNotFound: o.ignoreNotFound,
+		Print: func(s *command.State, ref applyset.Reference) error {
+			return o.printLine(s, kindName(ref.Kind.Kind, ref.Kind.Group), ref.Name, ref.Namespace)
+		},
+	})
 }
 
 // deleteRaw sends DELETE to the URI of --raw, with the file as request body.
@@ -232,16 +249,19 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target)
 
 func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
 	kind := t.resource.APIResource().GVK
-	name := kindName(kind.Kind, kind.Group)
+	return o.printLine(s, kindName(kind.Kind, kind.Group), t.name, t.namespace)
+}
+
+func (o *deleteOptions) printLine(s *command.State, kind, name, namespace string) error {
 	if o.format == "name" {
-		return s.Printf("%s/%s\n", name, t.name)
+		return s.Printf("%s/%s\n", kind, name)
 	}
 	operation := "deleted"
 	if o.gracePeriod == 0 {
 		operation = "force deleted"
 	}
-	if t.namespace != "" {
-		operation += " from " + t.namespace + " namespace"
+	if namespace != "" {
+		operation += " from " + namespace + " namespace"
 	}
 	switch o.write.dryRun {
 	case command.DryRunClient:
@@ -250,7 +270,7 @@ func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
 		operation += " (server dry run)"
 	case command.DryRunNone:
 	}
-	return s.Printf("%s %q %s\n", name, t.name, operation)
+	return s.Printf("%s %q %s\n", kind, name, operation)
 }
 
 // awaitAll waits until the objects are deleted. Like kubectl, it does not wait for an object if the user may not watch it.

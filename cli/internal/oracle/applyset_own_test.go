@@ -1,0 +1,108 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/client"
+)
+
+// setLine is a line of anyctl about the set of a namespace, with a pattern of its output.
+type setLine struct {
+	// before is a line of kubectl.
+	before     string
+	line, want string
+	// stdin is read by -f -.
+	stdin string
+	fails bool
+}
+
+const statusHeader = `^NAMESPACE +OBJECT +STATUS +DRIFT +FIELD +MANAGER +AGE +MESSAGE\n`
+
+// setObjects are the objects of the lines. The password of the Secret is "secret".
+var setObjects = docs(setOne, setTwo, setSecret)
+
+func TestAnyctl_Sets(t *testing.T) {
+	o := newSetOracle(t)
+	for name, lines := range map[string][]setLine{
+		"status": {
+			{"", "status --applyset=set -n $NS", `^error: the set of Secret "\S+/set" has no objects\n$`, "", true},
+			{"", "apply --prune --applyset=set -n $NS -f -", "", setObjects, false},
+			{"", "status --applyset=set -n $NS", statusHeader + `\S+ +configmap/one +Current +- +- +- +-\n\S+ +configmap/two .*\n\S+ +secret/password .*\n$`, "", false},
+			{"", "status --applyset=set -n $NS -f -", statusHeader + `\S+ +configmap/one +Current +- +- +- +-\n`, setObjects, false},
+			{"", "status --applyset=set -n $NS -f -", `^error: resource mapping not found for name: "a" namespace: "" from "STDIN": no matches for kind "Tree" in version "none.example.com/v1"\n  STDIN: document 1, line 1: `, docs(setUnknown), true},
+			{"delete cm two", "status --applyset=set -n $NS -f -", `\n\S+ +configmap/two +NotFound +missing +- +- +-\n`, setObjects, true},
+			{"", "status --applyset=set -n $NS -f -", `\n\S+ +secret/password +Current +left the set +- +- +-\n`, setOne, true},
+			{
+				"patch cm one --type=merge -p {'\"data\":{\"color\":\"green\"}'}", "status --applyset=set -n $NS -f -",
+				`\n\S+ +configmap/one +Current +changed +\.data\.color +kubectl-patch +\d+s +"blue" → "green"\n`, setObjects, true,
+			},
+			{
+				"patch secret password --type=merge -p '{\"stringData\":{\"password\":\"more\"}}'", "status --applyset=set -n $NS -f -",
+				`\n\S+ +secret/password +Current +changed +\.data\.password +kubectl-patch +\d+s\n$`, setObjects, true,
+			},
+			{
+				"patch cm one --type=merge -p '{\"data\":{\"color\":\"blue\"}}'", "status --applyset=set -n $NS -f -",
+				`\n\S+ +configmap/one +Current +not owned +\.data\.color +kubectl-patch +\d+s\n`, setObjects, true,
+			},
+			{"", "apply --prune --applyset=set -n $NS -f - --force-conflicts", "", setObjects, false},
+			{"", "status --applyset=set -n $NS -f -", "", setObjects, false},
+		},
+		"delete": {
+			{"", "apply --prune --applyset=set -n $NS -f -", "", docs(setOne, setSecret), false},
+			{"create cm foreign", "delete --applyset=set -n $NS --dry-run=server", `^(secret "password"|configmap "one") deleted from \S+ namespace \(server dry run\)\n.* \(server dry run\)\n$`, "", false},
+			{"get secret password", "delete --applyset=set -n $NS", `(?s)^(?:.*\n)?configmap "one" deleted from \S+ namespace\n`, "", false},
+			{"get cm foreign", "delete --applyset=set -n $NS", `^Error from server \(NotFound\): secrets "set" not found\n$`, "", true},
+			{"", "delete --applyset=set -n $NS --ignore-not-found", `^$`, "", false},
+			{"", "get cm,secret -o name", `(?m)^configmap/foreign$`, "", false},
+			{"", "get cm one", `NotFound`, "", true},
+			{"", "get secret password", `NotFound`, "", true},
+		},
+		"wait": {
+			{"", "apply --prune --applyset=set -n $NS -f - --wait --timeout=1m", `^configmap/one serverside-applied\n$`, setOne, false},
+			{
+				"", "apply --prune --applyset=set -n $NS -f - --wait --timeout=2s",
+				`(?s)deployment.apps/web serverside-applied\n.*error: timed out waiting: 1 of 2 objects are not ready\n\* Deployment.apps "\S+/web" is InProgress: .*\n$`,
+				docs(setOne, webDeployment), true,
+			},
+		},
+		"kept": {
+			{"create cm owner", "apply --prune --applyset=set -n $NS -f -", "", setOne, false},
+			{
+				"patch cm one --type=merge -p '{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"owner\",\"uid\":\"1\"}]}}'",
+				"apply --prune --applyset=set -n $NS -f -", `Warning: ConfigMap "\S+/one" left the set and is kept: it has the owner ConfigMap "owner"\n`, setTwo, false,
+			},
+			{"", "get cm one -o name", `^configmap/one\n$`, "", false},
+		},
+		"errors": {
+			{"", "apply --prune --applyset=set -n $NS -f -", `STDIN: document 2, line 6: ConfigMap "one" is a duplicate of STDIN: document 1, line 1 \(remove either\)\n$`, docs(setOne, setRed), true},
+			{"", "apply --prune --applyset=set -n $NS -f -", `STDIN: document 2, line 8: `, setOne + "---\n# broken\na: [\n", true},
+			{"", "get cm -o name", `^(configmap/kube-root-ca.crt\n)?$`, "", false},
+		},
+		"sets of kubectl": {
+			{"create cm x", "apply --prune --applyset=set -n $NS -f -", "", setOne, false},
+			{"delete secret set", "status --applyset=set -n $NS -f -", `configmap/one +Current +- `, setOne, false},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.runSetLines(t, lines)
+		})
+	}
+}
+
+func (o *oracle) runSetLines(t *testing.T, lines []setLine) {
+	t.Helper()
+	namespace := client.NewNamespace(t, o.client)
+	for _, c := range lines {
+		if c.before != "" {
+			o.kubectl.simple(t, c.before, namespace)
+		}
+		r := o.anyctl.run(t, &oracleCase{line: c.line, stdin: c.stdin}, namespace, o.kubectl)
+		require.Equal(t, c.fails, r.code != 0, "%s: %s", c.line, r.stdout+r.stderr)
+		assert.Regexp(t, c.want, r.stdout+r.stderr, "%s", c.line)
+		assert.NotContains(t, r.stdout+r.stderr, "c2VjcmV0", "%s shows a password", c.line)
+	}
+}
