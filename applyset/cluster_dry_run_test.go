@@ -47,7 +47,7 @@ func TestSet_ApplyDryRunEqualFields(t *testing.T) {
 	require.NoError(t, err)
 	others := configMaps.Namespace(e.namespace).WithDefaults(&dynamic.Defaults{FieldManager: "other"})
 	for _, color := range []string{"blue", "red"} {
-		_, err = others.Apply(t.Context(), e.objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {color: " + color + "}}")[0].Object,
+		_, err = others.Apply(t.Context(), e.objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {color: "+color+"}}")[0].Object,
 			&metav1.ApplyOptions{Force: true})
 		require.NoError(t, err)
 	}
@@ -60,12 +60,4 @@ func TestSet_ApplyDryRunEqualFields(t *testing.T) {
 		require.Len(t, events, 1)
 		assert.Equal(t, c.want, events[0].Action)
 	}
-}
-
-func TestSet_ApplyRejectsParentKind(t *testing.T) {
-	e := newEnvironment(t)
-	set := applyset.New(e.Client, applyset.Parent{Kind: schema.GroupKind{Kind: "Service"}, Namespace: e.namespace, Name: "shop"}, nil)
-	_, err := set.Apply(t.Context(), e.objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"), nil)
-	assert.ErrorContains(t, err, "Service cannot be a parent: it is neither a Secret, a ConfigMap nor a custom resource")
-	assert.Empty(t, writes(e.requests.reset())[1:], "the namespace of the test only")
 }

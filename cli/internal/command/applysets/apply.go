@@ -27,7 +27,7 @@ type ApplyOptions struct {
 	Timeout time.Duration
 }
 
-// Apply applies objects and prunes the objects that left the set. It prints objects in the order of the work.
+// Apply applies objects and prunes the set. It prints objects in the order of the work.
 func Apply(ctx context.Context, s *command.State, set *applyset.Set, objects []*manifest.Object, opts *ApplyOptions, display *progress.Display) error {
 	count := &command.Tally{Verb: "applied"}
 	var errs []error
@@ -94,7 +94,7 @@ func objectError(err error) error {
 	return err
 }
 
-// setErrors returns the parts of the error of a set that events have not reported, in kubectl's form.
+// setErrors splits the error of a set, without the errors of events. Unknown kinds have kubectl's text.
 func setErrors(err error, events []applyset.Event, objects []*manifest.Object) []error {
 	parts := unreported(err, events)
 	for i, part := range parts {
@@ -118,7 +118,7 @@ func resolveError(err error, objects []*manifest.Object) error {
 	return err
 }
 
-// unreported returns the parts of the error of a set that events have not reported.
+// unreported splits the error of a set, without the errors of events.
 func unreported(err error, events []applyset.Event) []error {
 	var joined interface{ Unwrap() []error }
 	if err == nil || !errors.As(err, &joined) {
@@ -143,7 +143,7 @@ func unreported(err error, events []applyset.Event) []error {
 	return others
 }
 
-// wait waits until the objects are ready. display has a line for each object that is not.
+// wait waits until the objects are ready. display has a line for each unready object.
 func wait(ctx context.Context, set *applyset.Set, objects []*manifest.Object, timeout time.Duration, display *progress.Display) error {
 	waitCtx := ctx
 	if timeout > 0 {
@@ -168,7 +168,7 @@ func wait(ctx context.Context, set *applyset.Set, objects []*manifest.Object, ti
 	return notReadyError(notReady, len(objects))
 }
 
-// notReadyError has a line for each object that is not ready, and its warnings.
+// notReadyError formats a line for each object, followed by its warnings.
 func notReadyError(err *applyset.NotReadyError, count int) error {
 	text := fmt.Sprintf("%d of %d objects are not ready", len(err.Objects), count)
 	if errors.Is(err, context.DeadlineExceeded) {
