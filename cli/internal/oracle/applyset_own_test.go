@@ -81,8 +81,8 @@ func TestAnyctl_Sets(t *testing.T) {
 			{"", "apply --prune --applyset=set -n $NS -f -", `STDIN: document 2, line 8: `, setOne + "---\n# broken\na: [\n", true},
 			{"", "get cm -o name", `^(configmap/kube-root-ca.crt\n)?$`, "", false},
 		},
-		"sets of kubectl": {
-			{"create cm x", "apply --prune --applyset=set -n $NS -f -", "", setOne, false},
+		"deleted parent": {
+			{"", "apply --prune --applyset=set -n $NS -f -", "", setOne, false},
 			{"delete secret set", "status --applyset=set -n $NS -f -", `configmap/one +Current +- `, setOne, false},
 		},
 	} {
