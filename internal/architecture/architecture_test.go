@@ -47,6 +47,7 @@ var allowedImports = map[string][]string{
 	"internal/consistency":      {},
 	"internal/jsonread":         {},
 	"internal/limits":           {},
+	"internal/managedfields":    {},
 	"internal/objectkey":        {},
 	"internal/pathsegment":      {},
 	"internal/protobuf":         {},
@@ -64,6 +65,7 @@ var allowedImports = map[string][]string{
 var allowedImporters = map[string][]string{
 	"internal/jsonread":        {"discovery", "unstructured", "dynamic", "internal/protobuf", "internal/typememory"},
 	"internal/limits":          {"discovery", "dynamic", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
+	"internal/managedfields":   {"applyset"},
 	"internal/objectkey":       {"dynamic", "cache", "controller"},
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/protobuf":        {"dynamic", "unstructured"},
