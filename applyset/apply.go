@@ -315,9 +315,10 @@ func (r *run) isSame(before, after *unstructured.Object) bool {
 	return before.GetResourceVersion() == after.GetResourceVersion()
 }
 
-// isNew reports whether the only write of an object was an apply.
+// isNew reports whether the only write of an object was an apply, right at its creation. An adopted object is older.
 func isNew(obj *unstructured.Object) bool {
-	return len(obj.GetManagedFields()) == 1
+	entries := obj.GetManagedFields()
+	return len(entries) == 1 && (entries[0].Time == nil || entries[0].Time.Sub(obj.GetCreationTimestamp().Time) <= time.Second)
 }
 
 // send applies an object by the policy for conflicts.

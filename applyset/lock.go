@@ -206,6 +206,15 @@ func (l *lock) release(ctx context.Context, recorded scope) error {
 	return err
 }
 
+// handOver ends the renewal and lets release write the tooling of a different tool.
+func (l *lock) handOver(tooling string) {
+	l.stop()
+	<-l.stopped
+	handed := *l.set
+	handed.tooling = tooling
+	l.set = &handed
+}
+
 // awaitLock returns the parent once its lock can be taken over: it is released, or has not been renewed for its duration. It returns
 // a [*LockedError] as soon as the holder writes.
 func (s *Set) awaitLock(ctx context.Context, parent *parentState) (*parentState, error) {

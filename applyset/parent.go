@@ -238,7 +238,7 @@ func (s *Set) parentMetadata(recorded scope, lock *lockRecord) map[string]any {
 	namespaces := slices.Sorted(maps.Keys(recorded.namespaces))
 	namespaces = slices.DeleteFunc(namespaces, func(namespace string) bool { return namespace == s.parent.Namespace })
 	annotations := map[string]any{
-		toolingAnnotation: tooling, kindsAnnotation: strings.Join(kinds, ","),
+		toolingAnnotation: cmp.Or(s.tooling, tooling), kindsAnnotation: strings.Join(kinds, ","),
 		additionalNamespacesAnnotation: strings.Join(namespaces, ","), lockAnnotation: nil,
 	}
 	if lock != nil {

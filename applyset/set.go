@@ -19,6 +19,8 @@ type Set struct {
 	parent Parent
 	id     string
 	opts   Options
+	// tooling is written to the parent during a handover, "" otherwise.
+	tooling string
 }
 
 // Options configure a [Set].

@@ -3,13 +3,15 @@
 // # Fields
 //
 // FieldsV1 is a tree of JSON objects. A name is an element of a path: f:FIELD, k:{"KEY":VALUE} for a list item with keys, v:VALUE for
-// an item of a set, i:INDEX. A path is a member of the set if its object is empty or has the name ".". See
+// an item of a set, i:INDEX. Members of the set are the paths with an empty object, or with an object that has the name ".". See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
 package managedfields
 
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Union returns the paths of a or b.
@@ -22,7 +24,7 @@ func Intersection(a, b map[string]any) map[string]any {
 	return combine(a, b, func(inA, inB bool) bool { return inA && inB })
 }
 
-// Difference returns the paths of a that b lacks.
+// Difference returns the paths of a without the paths of b.
 func Difference(a, b map[string]any) map[string]any {
 	return combine(a, b, func(inA, inB bool) bool { return inA && !inB })
 }
@@ -30,18 +32,22 @@ func Difference(a, b map[string]any) map[string]any {
 // Contains reports whether a has all paths of b.
 func Contains(a, b map[string]any) bool { return len(Difference(b, a)) == 0 }
 
-// Count returns the number of paths.
-func Count(fields map[string]any) int {
-	count := 0
-	for name, value := range fields {
-		if child, _ := value.(map[string]any); name != self {
-			count += Count(child)
-			if isMember(child) {
-				count++
-			}
+// Paths returns the paths of the set, sorted by their elements.
+func Paths(fields map[string]any) [][]string {
+	var paths [][]string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		child, _ := fields[name].(map[string]any)
+		if name == self {
+			continue
+		}
+		if isMember(child) {
+			paths = append(paths, []string{name})
+		}
+		for _, below := range Paths(child) {
+			paths = append(paths, append([]string{name}, below...))
 		}
 	}
-	return count
+	return paths
 }
 
 // Path returns the set of a single path.
@@ -53,7 +59,7 @@ func Path(elements ...string) map[string]any {
 	return fields
 }
 
-// self is the name that makes the path of its object a member.
+// self marks the path of its object as a member.
 const self = "."
 
 func isMember(fields map[string]any) bool {

@@ -46,10 +46,11 @@ func TestFields_SetOperations(t *testing.T) {
 	}
 }
 
-func TestCount_MapsAndLeaves(t *testing.T) {
-	assert.Equal(t, 0, managedfields.Count(nil))
-	assert.Equal(t, 3, managedfields.Count(object(t, `{"f:a":{".":{},"f:b":{}},"f:c":{"f:d":{}}}`)))
-	assert.Equal(t, 1, managedfields.Count(managedfields.Path("f:a", "f:b")))
+func TestPaths_MapsAndLeaves(t *testing.T) {
+	assert.Empty(t, managedfields.Paths(nil))
+	fields := object(t, `{"f:c":{"f:d":{}},"f:a":{".":{},"f:b":{}}}`)
+	assert.Equal(t, [][]string{{"f:a"}, {"f:a", "f:b"}, {"f:c", "f:d"}}, managedfields.Paths(fields))
+	assert.Equal(t, object(t, `{"f:a":{"f:b":{}}}`), managedfields.Path("f:a", "f:b"))
 }
 
 func decode(text string, into any) error {

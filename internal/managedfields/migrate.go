@@ -4,32 +4,32 @@ import (
 	"slices"
 )
 
-// Migration moves fields of managers to the Apply entry of one manager.
+// Migration moves fields of several managers to the Apply entry of a manager.
 //
-// The API server removes a field that an Apply entry owns once its manager applies without it, unless a different manager owns the
-// field, too. It never does so for an Update entry.
+// An apply removes the fields of its manager's Apply entry that the applied object lacks, except fields of further managers. It never
+// removes fields because of an Update entry.
 //
-// The server knows one Apply entry for a manager and a subresource: of two in different versions, it drops one. Fields of several
-// versions are therefore combined in one version. A field moves if it has the same path and value in both. Otherwise it stays with its
-// entry. Of several versions, the one with the fewest such fields is chosen: the server converts the entry when the manager applies
-// in a different version.
+// The API server has a single Apply entry for a manager and a subresource. A second entry, in a different version, replaces the first.
+// Therefore fields of several versions are united in a single version. A field moves if its path and value are equal in both versions of
+// the object, and stays in its entry if they differ. The chosen version has the fewest staying fields. The server converts the entry
+// when the manager applies in a different version.
 type Migration struct {
 	// Manager receives the fields, and applies in APIVersion.
 	Manager, APIVersion string
-	// Moves selects entries. The Apply entry of Manager is not asked about.
+	// Moves selects entries. It is not called with the Apply entry of Manager.
 	Moves func(Entry) bool
-	// Object returns the object in a version, and nil if the version is not served. It is called only if an entry has a version other
-	// than APIVersion.
+	// Object returns the object in a version, and nil if the version is not served. It is called only if the version of an entry is not
+	// APIVersion.
 	Object func(apiVersion string) (map[string]any, error)
 }
 
 // Result is the result of a [Migration].
 type Result struct {
-	// Entries are the new managedFields. They are never empty if Moved is not.
+	// Entries are the new managedFields.
 	Entries []Entry
-	// Moved are the previous entries whose fields were moved, all or some of them.
+	// Moved are the previous entries of moved fields.
 	Moved []Entry
-	// Left are entries with the remaining fields of selected entries. They are part of Entries.
+	// Left are the entries of staying fields. Entries contains them.
 	Left []Entry
 }
 
@@ -55,8 +55,8 @@ func (m Migration) subresources(entries []Entry) []string {
 	return all
 }
 
-// targetSubresource returns the subresource of the entry that receives the fields. The fields of scale are those of the object
-// itself, in the version of the object: an apply of the object can remove them.
+// targetSubresource returns the subresource of the entry that receives the fields. An entry of scale has paths of the object itself, and
+// moves to the entry of the object.
 func targetSubresource(e Entry) string {
 	if e.Subresource == "scale" {
 		return ""
@@ -70,7 +70,7 @@ func (m Migration) isTarget(e Entry) bool {
 
 func (m Migration) isSource(e Entry) bool { return !m.isTarget(e) && len(e.Fields) > 0 && m.Moves(e) }
 
-// migrate moves the fields of one target entry.
+// migrate moves the fields of a target entry.
 func (m Migration) migrate(result *Result, subresource string) error {
 	var target Entry
 	var sources []Entry
@@ -115,7 +115,8 @@ func isSameEntry(a, b Entry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource
 }
 
-// combineVersions unites the fields in the served version that leaves the fewest fields. APIVersion wins a tie, then target's version.
+// combineVersions unites the fields in the served version with the fewest staying fields. Between equal versions it prefers APIVersion,
+// then the version of target.
 func (m Migration) combineVersions(target Entry, sources []Entry) (best Entry, left []Entry, err error) {
 	all := sources
 	if len(target.Fields) > 0 {
@@ -156,8 +157,8 @@ func (m Migration) combineVersions(target Entry, sources []Entry) (best Entry, l
 	return best, left, nil
 }
 
-// unite returns the union of the fields in a version, and the entries with the other fields. The server drops an entry in a version
-// that it does not serve any more. The paths of such an entry are taken as they are, if the object has them.
+// unite returns the union of the fields in a version, and the entries of staying fields with their number. The server drops an entry of
+// an unserved version at the next write. Its paths move unchanged, if the object has them.
 func unite(entries []Entry, version string, objects map[string]map[string]any) (combined map[string]any, left []Entry, count int) {
 	for _, e := range entries {
 		same := e.Fields
@@ -173,7 +174,7 @@ func unite(entries []Entry, version string, objects map[string]map[string]any) (
 		if len(different) > 0 {
 			e.Fields = different
 			left = append(left, e)
-			count += Count(different)
+			count += len(Paths(different))
 		}
 	}
 	return combined, left, count

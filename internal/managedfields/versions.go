@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// split divides the paths of an object in a version into paths with the same value in a second version and paths with a different
-// value. Paths that neither form of the object has are dropped.
+// split divides the paths of an object by their values in two versions of the object: equal values, and different values. Paths
+// without a value in both versions are dropped.
 func split(fields map[string]any, from, to any) (same, different map[string]any) {
 	same = map[string]any{}
 	different = map[string]any{}

@@ -10,7 +10,7 @@ var (
 	Intersection = managedfields.Intersection
 	Difference   = managedfields.Difference
 	Contains     = managedfields.Contains
-	Count        = managedfields.Count
+	Paths        = managedfields.Paths
 )
 
 // Types and functions of the migration.
