@@ -116,7 +116,6 @@ func TestSet_ParentErrors(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	for want, parent := range map[string]applyset.Parent{
-		"needs a namespace": {Name: "parent"},
 		"does not exist, and only a Secret or ConfigMap is created": {Kind: namespaceKind, Name: "none"},
 		"lacks the label": {Kind: namespaceKind, Name: e.namespace},
 		"has a namespace": {Kind: namespaceKind, Namespace: "x", Name: e.namespace},

@@ -46,7 +46,7 @@ type Parent struct {
 	// Kind is Secret by default. Further kinds are ConfigMap and custom resources whose definition has the label
 	// applyset.kubernetes.io/is-parent-type. A Secret or ConfigMap is created if it does not exist.
 	Kind schema.GroupKind
-	// Namespace is empty for a cluster-scoped parent.
+	// Namespace is empty for a cluster-scoped parent. Of a Secret or ConfigMap it is the namespace of the client's config by default.
 	Namespace, Name string
 }
 

@@ -45,10 +45,11 @@ const (
 
 // New returns the set of a parent. It sends no request.
 func New(client *dynamic.Client, parent Parent, opts *Options) *Set {
-	set := &Set{parent: parent, id: parent.ID()}
-	if opts != nil {
-		set.opts = *opts
+	configNamespace := client.ForAPIResource(nil).Conn().Namespace()
+	if parent.isBuiltin() {
+		parent.Namespace = cmp.Or(parent.Namespace, configNamespace)
 	}
+	set := &Set{parent: parent, id: parent.ID(), opts: valueOf(opts)}
 	if set.opts.Workers <= 0 {
 		set.opts.Workers = defaultWorkers
 	}
@@ -59,13 +60,13 @@ func New(client *dynamic.Client, parent Parent, opts *Options) *Set {
 		set.opts.Holder = defaultHolder()
 	}
 	if set.opts.Namespace == "" {
-		set.opts.Namespace = cmp.Or(parent.Namespace, client.ForAPIResource(nil).Conn().Namespace())
+		set.opts.Namespace = cmp.Or(parent.Namespace, configNamespace)
 	}
 	set.client = client.WithDefaults(&dynamic.Defaults{FieldManager: set.FieldManager(), Namespace: set.opts.Namespace})
 	return set
 }
 
-// Parent returns the parent.
+// Parent returns the parent, with its namespace.
 func (s *Set) Parent() Parent { return s.parent }
 
 const maxFieldManager = 128
