@@ -67,7 +67,7 @@ func TestMainModule_ClusterTestsPass(t *testing.T) {
 	t.Setenv("HOSTTEST_KUBECTL", kubectl)
 	passed := 0
 	excluded := 0
-	for _, pkg := range []string{"cache", "controller/leaderelection", "discovery", "dynamic", "restmapper", "transport", "transport/rbac"} {
+	for _, pkg := range []string{"applyset", "cache", "controller/leaderelection", "discovery", "dynamic", "restmapper", "transport", "transport/rbac"} {
 		folder := sandbox(t)
 		tests := clusterTests(t, filepath.Join("..", "..", filepath.FromSlash(pkg)))
 		require.NotEmpty(t, tests, pkg)
