@@ -98,10 +98,7 @@ func (s *Set) desire(ctx context.Context, objects []*manifest.Object) (*desired,
 func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, definitions map[schema.GroupKind]bool) (*member, error) {
 	kind := obj.GroupVersionKind()
 	m := &member{Reference: Reference{Kind: kind.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}}
-	switch {
-	case m.Reference == s.parent.reference():
-		return nil, errors.New("it is the parent of the set")
-	case obj.GetLabels()[PartOfLabel] != "":
+	if obj.GetLabels()[PartOfLabel] != "" {
 		return nil, fmt.Errorf("it already has the label %s (remove it)", PartOfLabel)
 	}
 	resource, err := s.client.ForKind(ctx, kind)
@@ -119,6 +116,9 @@ func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, defini
 		m.Namespace = ""
 	case m.Namespace == "":
 		m.Namespace = s.opts.Namespace
+	}
+	if m.Reference == s.parent.reference() {
+		return nil, errors.New("it is the parent of the set")
 	}
 	m.want = s.prepare(obj, m.Namespace)
 	m.setResource(resource)
