@@ -77,11 +77,11 @@ func TestSet_RejectsManifestsBeforeWrites(t *testing.T) {
 	set := e.set("rejected")
 	e.requests.reset()
 	for want, text := range map[string]string{
-		`test: document 2, line 5`: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-		`no kind "Unknown"`:        "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: a}\n",
-		`it occurs twice`:          "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n",
-		`already has the label`:    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {applyset.kubernetes.io/part-of: x}}\n",
-		`it is the parent`:         "apiVersion: v1\nkind: Secret\nmetadata: {name: rejected}\n",
+		`test: document 2, line 5`:     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		`no resource or kind "Unknown`: "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: a}\n",
+		`it occurs twice`:              "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\n",
+		`already has the label`:        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {applyset.kubernetes.io/part-of: x}}\n",
+		`it is the parent`:             "apiVersion: v1\nkind: Secret\nmetadata: {name: rejected}\n",
 	} {
 		objects := e.objects(t, text)
 		_, err := set.Apply(t.Context(), objects, nil)
