@@ -146,7 +146,7 @@ func TestProtobuf_FallbackLosesNothing(t *testing.T) {
 	changes := fallbackRead{r: resource(t, following, "secrets").Namespace(namespace)}
 	synced := make(chan struct{})
 	received := make(chan []*unstructured.Object, 1)
-	go func() { received <- changes.follow(t, synced) }()
+	go func() { received <- changes.follow(t, &dynamic.FollowOptions{Intern: true}, synced) }()
 	<-synced
 	created := map[string]*unstructured.Object{}
 	for i := range fallbackObjects {
@@ -213,12 +213,17 @@ var fallbackReads = map[string]func(fallbackRead, *testing.T) []*unstructured.Ob
 			SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true,
 		})
 	},
-	"follow": func(f fallbackRead, t *testing.T) []*unstructured.Object { return f.follow(t, make(chan struct{})) },
+	"follow": func(f fallbackRead, t *testing.T) []*unstructured.Object {
+		return f.follow(t, nil, make(chan struct{}))
+	},
+	"interned follow": func(f fallbackRead, t *testing.T) []*unstructured.Object {
+		return f.follow(t, &dynamic.FollowOptions{Intern: true}, make(chan struct{}))
+	},
 }
 
 // follow closes synced at the end of the initial list.
-func (f fallbackRead) follow(t *testing.T, synced chan struct{}) (all []*unstructured.Object) {
-	for change, err := range f.r.Follow(t.Context(), nil) {
+func (f fallbackRead) follow(t *testing.T, opts *dynamic.FollowOptions, synced chan struct{}) (all []*unstructured.Object) {
+	for change, err := range f.r.Follow(t.Context(), opts) {
 		if !assert.NoError(t, err) {
 			return all
 		}

@@ -126,7 +126,7 @@ func TestProtobuf_GetAndWatchEqualJSON(t *testing.T) {
 			return nil
 		},
 		func(r *dynamic.Resource) *unstructured.Object {
-			for change, err := range r.Follow(t.Context(), nil) {
+			for change, err := range r.Follow(t.Context(), &dynamic.FollowOptions{Intern: true}) {
 				require.NoError(t, err)
 				if change.Type == watch.Added && change.Object.GetName() == "web" { // not the root certificate
 					return change.Object

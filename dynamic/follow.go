@@ -139,7 +139,6 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	defer cancel()
 	if opts.Intern && form == (wholeObjects{}) {
 		f.source.interner = jsonread.NewInterner()
-		f.source.endpoint = e.withJSON() // interning compares JSON
 	}
 	options := reflector.Options[item]{Source: &f.source, Emit: emit, Known: opts.KnownObjects, Evidence: &f.definition}
 	if report := opts.OnProgress; report != nil {

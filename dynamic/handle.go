@@ -48,8 +48,8 @@ import (
 // client requests JSON for the kind from then on.
 //
 // JSON are always: custom resources and tables, which servers send as JSON; responses of writes, because a write is not repeated for
-// an unknown field; Watch without a resourceVersion, whose initial events cannot be resumed (Follow lists again); and Follow with
-// Intern, which compares JSON. docs/BENCHMARKS.md has the costs, client and server together.
+// an unknown field; and Watch without a resourceVersion, whose initial events cannot be resumed (Follow lists again).
+// docs/BENCHMARKS.md has the costs, client and server together.
 //
 // # Errors
 //

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// protobufForm is the form of items in protobuf responses. It does not intern.
+// protobufForm is the form of items in protobuf responses.
 type protobufForm struct {
 	decodeMessage func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error)
 }
@@ -54,6 +54,18 @@ func decodeProtobufObject(decoder *protobuf.Decoder, message *protobuf.Message, 
 	return item{object: &unstructured.Object{Object: fields}}, nil
 }
 
+// internedProtobuf returns the form of full objects with equal parts. isDeleted applies to the next object.
+func internedProtobuf(interner *jsonread.Interner, isDeleted *bool) protobufForm {
+	return protobufForm{func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error) {
+		decoder.Intern(interner)
+		fields, err := decoder.Object(message, encoded, kind)
+		if err != nil {
+			return item{}, err
+		}
+		return item{object: interner.NewObject(fields, *isDeleted)}, nil
+	}}
+}
+
 // decodeProtobufLazy decodes a message to a lazy object.
 func decodeProtobufLazy(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error) {
 	lazy, err := protobuf.NewLazy(decoder, protobuf.Kind{Message: message, TypeMeta: kind}, encoded)
@@ -63,7 +75,10 @@ func decodeProtobufLazy(decoder *protobuf.Decoder, message *protobuf.Message, en
 	return item{lazy: lazy.(*unstructured.Lazy)}, nil //nolint:forcetypeassert // by its contract
 }
 
-func (f protobufForm) readItems(e *endpoint, body io.Reader, _ *jsonread.Interner, keepsAll bool) itemReader {
+func (f protobufForm) readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, keepsAll bool) itemReader {
+	if interner != nil {
+		f = internedProtobuf(interner, new(bool))
+	}
 	limit, exceeded := e.objectLimit()
 	r := &protobufItems{
 		form: f, list: protobuf.NewListReader(body, limits.JSON(limit), exceeded), decoder: protobuf.NewDecoder(limit, exceeded),
@@ -111,8 +126,11 @@ func (r *protobufItems) typeMeta() metav1.TypeMeta {
 	return kind
 }
 
-func (f protobufForm) readEvents(e *endpoint, body io.Reader, _ *jsonread.Interner) eventReader {
+func (f protobufForm) readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader {
 	r := &protobufEvents{form: f, body: body}
+	if interner != nil {
+		r.form = internedProtobuf(interner, &r.isDeleted)
+	}
 	r.limit, r.exceeded = e.objectLimit()
 	r.decoder = protobuf.NewDecoder(r.limit, r.exceeded)
 	return r
@@ -120,12 +138,13 @@ func (f protobufForm) readEvents(e *endpoint, body io.Reader, _ *jsonread.Intern
 
 // protobufEvents reads the events of a watch.
 type protobufEvents struct {
-	form     protobufForm
-	body     io.Reader
-	decoder  *protobuf.Decoder
-	frame    bytes.Buffer
-	limit    int64 // of an event's memory
-	exceeded error
+	form      protobufForm
+	body      io.Reader
+	decoder   *protobuf.Decoder
+	frame     bytes.Buffer
+	limit     int64 // of an event's memory
+	exceeded  error
+	isDeleted bool // the last event is a deletion
 }
 
 func (r *protobufEvents) next() (itemEvent, error) {
@@ -144,6 +163,7 @@ func (r *protobufEvents) next() (itemEvent, error) {
 		}
 	}
 	event := itemEvent{eventType: watch.EventType(name)}
+	r.isDeleted = event.eventType == watch.Deleted
 	switch event.eventType {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 		event.item, err = r.form.decode(r.decoder, object, kind)

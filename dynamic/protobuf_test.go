@@ -304,7 +304,10 @@ func TestHandle_WatchErrorEventOfProtobuf(t *testing.T) {
 }
 
 func TestHandle_FollowFallsBackToJSON(t *testing.T) {
-	for _, resourceVersion := range []string{"", "12"} { // the field arrives within the initial events, or later
+	for _, test := range []struct {
+		resourceVersion string // of the event before the field: "" within the initial events
+		intern          bool
+	}{{"", false}, {"", true}, {"12", false}, {"12", true}} {
 		r, server := configMaps(t, nil)
 		server.Handle("GET "+configMapRoute, scripted.Status(http.StatusInternalServerError, "InternalError"))
 		bookmark := metav1.ObjectMeta{ResourceVersion: "12", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
@@ -314,7 +317,7 @@ func TestHandle_FollowFallsBackToJSON(t *testing.T) {
 		again := scripted.Event("ADDED", configMapJSON("a", "11")) + scripted.Event("ADDED", configMapJSON("b", "13")) +
 			scripted.InitialEventsEnd("v1", "ConfigMap", "13")
 		want := []string{"STARTED", "ADDED a", "ADDED b", "SYNCED"}
-		if resourceVersion != "" {
+		if test.resourceVersion != "" {
 			events = append(events, encodedEvent(t, watch.Bookmark, "ConfigMap", delimited(1, encoded)))
 			again = scripted.Event("ADDED", configMapJSON("b", "13"))
 			want = []string{"STARTED", "ADDED a", "SYNCED", "ADDED b"}
@@ -322,7 +325,7 @@ func TestHandle_FollowFallsBackToJSON(t *testing.T) {
 		events = append(events, encodedEvent(t, watch.Added, "ConfigMap", newer(encodedConfigMap(t, "b", "13"))))
 		server.Handle("WATCH "+configMapRoute, respondProtobuf(true, events...), scripted.Watch(again))
 		var got []string
-		for change, err := range r.Follow(t.Context(), nil) {
+		for change, err := range r.Follow(t.Context(), &dynamic.FollowOptions{Intern: test.intern}) {
 			require.NoError(t, err)
 			text := string(change.Type)
 			if change.Object != nil {
@@ -337,6 +340,6 @@ func TestHandle_FollowFallsBackToJSON(t *testing.T) {
 		require.Len(t, requests, 2)
 		assert.Regexp(t, "^protobuf ", requests[0])
 		assert.Regexp(t, "^JSON ", requests[1])
-		assert.Equal(t, resourceVersion != "", strings.Contains(requests[1], "resourceVersion=12&"), requests[1])
+		assert.Equal(t, test.resourceVersion != "", strings.Contains(requests[1], "resourceVersion=12&"), requests[1])
 	}
 }

@@ -31,6 +31,8 @@
 //     the caller drops the object. Each large map and list near its root (minDigested bytes of JSON or more) has a digest: two
 //     hashes of the JSON. If the next version has an equal digest at the same path, the subtree becomes the same Go value.
 //
+// Parts of a different encoding, Protobuf, are found in the same tables by their encoded text ([Interner.Part]).
+//
 // Invariants: The hashes have random seeds, so no server can cause collisions. An object and its metadata are always new maps,
 // since callers change kind and apiVersion. Deeper values may be shared and are read-only. An object with a duplicate field name
 // is not remembered, since its digests do not describe the decoded object. Scanning ahead in vain is limited to maxLookahead
@@ -108,6 +110,7 @@ func Borrow(data []byte) *Reader {
 // Release returns r to the pool. It clears everything but field names, since values may be secret.
 func (r *Reader) Release() {
 	r.buffer = buffer{}
+	r.interner = nil
 	r.members = emptied(r.members)
 	r.elements = emptied(r.elements)
 	r.scratch = emptied(r.scratch)

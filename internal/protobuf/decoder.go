@@ -20,6 +20,10 @@ type Decoder struct {
 	elements []any
 	text     []byte // scratch
 
+	interner *jsonread.Interner // nil for none
+	node     jsonread.Node      // of the innermost map or list, for the interner
+	child    jsonread.Node      // of the value to decode next
+
 	checkOnly bool // values are validated and counted, but not made
 	depth     int
 	limit     int64 // of an object's memory
@@ -85,6 +89,9 @@ func (d *Decoder) Limit(memory int64, exceeded error) {
 // Object decodes an object and adds kind and apiVersion. The result shares no memory with raw.
 func (d *Decoder) Object(m *Message, raw []byte, t metav1.TypeMeta) (map[string]any, error) {
 	d.begin(raw)
+	if d.interner != nil {
+		d.node = d.interner.BeginObject()
+	}
 	obj, err := d.object(m, raw, t)
 	if err != nil {
 		d.members = emptied(d.members)

@@ -41,14 +41,27 @@ func (d *Decoder) next(m *Message, data []byte, seen *uint64) (rest []byte, err 
 	if err != nil {
 		return nil, err
 	}
-	switch f.shape {
-	case '[':
-		return d.list(f, tag, rest)
-	case '{':
-		return d.entries(m, f, tag, rest)
-	default:
+	if f.shape == 0 {
 		return d.single(f, rest)
 	}
+	var v any
+	if d.interner != nil {
+		v, rest, err = d.internedParts(m, f, tag, rest)
+	} else {
+		v, rest, err = d.newParts(m, f, tag, rest)
+	}
+	if err == nil {
+		d.members = append(d.members, member{f.name, v})
+	}
+	return rest, err
+}
+
+// newParts decodes the list or map of a field.
+func (d *Decoder) newParts(m *Message, f *field, tag uint64, data []byte) (v any, rest []byte, err error) {
+	if f.shape == '[' {
+		return d.list(f, tag, data)
+	}
+	return d.entries(m, f, tag, data)
 }
 
 // field returns the field with a tag, and adds it to the fields seen in a message.
@@ -112,9 +125,13 @@ func (d *Decoder) single(f *field, data []byte) (rest []byte, err error) {
 	if f.presence == 'z' && f.isOmitted(number, content) {
 		return rest, nil
 	}
+	d.member(f.name)
 	v, err := d.value(f, number, content)
 	if err != nil {
 		return nil, err
+	}
+	if uid, isText := v.(string); isText && d.node.IsMetadata() && f.name == "uid" {
+		d.interner.SetUID(uid)
 	}
 	d.add(f.name, v, 0)
 	return rest, nil
@@ -142,23 +159,23 @@ func nextItem(data []byte, tag uint64) (rest []byte, found bool) {
 	return rest, err == nil && next == tag
 }
 
-func (d *Decoder) list(f *field, tag uint64, data []byte) (rest []byte, err error) {
+func (d *Decoder) list(f *field, tag uint64, data []byte) (v any, rest []byte, err error) {
 	d.left -= f.memory
 	base := len(d.elements)
 	for found := true; found; data, found = nextItem(rest, tag) {
 		number, content, after, err := f.content(data)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		v, err := d.value(f, number, content)
+		d.element(len(d.elements) - base)
+		element, err := d.value(f, number, content)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		d.elements = append(d.elements, v)
+		d.elements = append(d.elements, element)
 		rest = after
 	}
-	d.members = append(d.members, member{f.name, d.popElements(base)})
-	return rest, nil
+	return d.popElements(base), rest, nil
 }
 
 // popElements returns the innermost list, whose elements begin at base.
@@ -174,26 +191,27 @@ func (d *Decoder) popElements(base int) any {
 	return list
 }
 
-func (d *Decoder) entries(m *Message, f *field, tag uint64, data []byte) (rest []byte, err error) {
+func (d *Decoder) entries(m *Message, f *field, tag uint64, data []byte) (v any, rest []byte, err error) {
 	d.left -= f.memory
 	base := len(d.members)
 	for found := true; found; data, found = nextItem(rest, tag) {
 		var entry []byte
 		if entry, rest, err = delimited(data); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		key, content, err := splitEntry(m, f, entry)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		v, err := d.value(f, 0, content)
+		name := d.names.Name(validUTF8(key))
+		d.member(name)
+		value, err := d.value(f, 0, content)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		d.add(d.names.Name(validUTF8(key)), v, 0)
+		d.add(name, value, 0)
 	}
-	d.members = append(d.members, member{f.name, d.popMembers(base)})
-	return rest, nil
+	return d.popMembers(base), rest, nil
 }
 
 // splitEntry returns key and value of a map's entry.
@@ -224,6 +242,7 @@ func (d *Decoder) absent(f *field) error {
 	case f.name == inlined:
 		return d.inline(f, nil)
 	default:
+		d.member(f.name)
 		v, err := d.value(f, 0, nil)
 		if err != nil {
 			return err

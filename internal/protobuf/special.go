@@ -214,6 +214,9 @@ func (d *Decoder) json(raw []byte) (v any, err error) {
 	}
 	r := jsonread.Borrow(raw)
 	defer r.Release()
+	if d.interner != nil {
+		r.Intern(d.interner)
+	}
 	r.Limit(d.left, d.exceeded)
 	r.BeginPart(d.left)
 	if c, _ := r.Peek(); d.checkOnly && c == '{' {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -69,10 +70,15 @@ type field struct {
 	form     byte
 	wire     uint8
 	number   uint64
-	memory   int64 // of a list or map without its items or entries, as a member
+	memory   int64  // of a list or map without its items or entries, as a member
+	id       uint32 // unique
+	hasParts bool   // a value may be a map or a list
 	message  *Message
 	typeMeta metav1.TypeMeta // added to the object in form m
 }
+
+// fields counts the fields that have been parsed.
+var fields atomic.Uint32
 
 const inlined = "."
 
@@ -170,6 +176,8 @@ func parseField(name, expression string) field {
 		expression = expression[1:]
 	}
 	f.form = expression[0]
+	f.id = fields.Add(1)
+	f.hasParts = strings.IndexByte("mR*OAS", f.form) >= 0
 	f.wire = wireTypes[f.form]
 	switch member := int64(jsonread.ValueCost + jsonread.MemberCost + len(name)); f.shape {
 	case '[':

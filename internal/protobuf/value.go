@@ -11,9 +11,19 @@ import (
 
 // value decodes and charges a value. A list's item and a map's value have the field's form, too.
 func (d *Decoder) value(f *field, number uint64, content []byte) (any, error) {
-	switch f.form {
-	case 's':
+	switch {
+	case f.form == 's':
 		return d.str(content)
+	case d.interner != nil && f.hasParts:
+		return d.internedValue(f, content)
+	default:
+		return d.newValue(f, number, content)
+	}
+}
+
+// newValue is value for every form but a string, without interning the value itself.
+func (d *Decoder) newValue(f *field, number uint64, content []byte) (any, error) {
+	switch f.form {
 	case 'm':
 		return d.object(f.message, content, f.typeMeta)
 	}

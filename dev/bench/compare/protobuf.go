@@ -30,6 +30,7 @@ func protobufComparisons(count, events int) []comparison {
 		{"list", "List of full objects", 0.65, 0},
 		{"whole", "ListPage of full objects", 0.65, 0},
 		{"lazy", "List of lazy objects with two fields read", 0.6, 0},
+		{"cache", "a cache of full objects", 0.9, 1},
 		{"cache-lazy", "a cache of lazy objects", 0.6, 0.75},
 		{"cache-packed", "a cache of packed objects", 1, 1},
 		{"cache-metadata-lazy", "a cache of lazy metadata", 0.8, 0.75},
@@ -49,6 +50,8 @@ func protobufComparisons(count, events int) []comparison {
 			add(task+"-"+peer.suffix+"-both-cpu", both+peer.what+": "+task, "both-cpu", 1, count, task, run{"theirs", peer.task, count})
 		}
 	}
+	add("cache-event-cpu", "CPU of a change in a cache of full objects with one consumer as protobuf, against JSON", "event-cpu", 1, events,
+		"cache-event", run{"ours", "cache-event", events})
 	for _, watches := range []int{10, 100} {
 		task := fmt.Sprint("watch-", watches)
 		changes := max(events*10/watches, 1)

@@ -99,7 +99,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	switch r.task {
 	case "watch":
 		return at, s.changePods(ctx, &at, r.count)
-	case "cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event":
+	case "cache-event", "cache-event-protobuf", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event":
 		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
 	case "cache-minute":
 		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects, pace)

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/protobuf"
 )
 
@@ -25,9 +27,11 @@ var errExceeded = errors.New("the memory limit is exceeded")
 
 // Decoder decodes objects of a kind.
 type Decoder struct {
-	message *protobuf.Message
-	decoder *protobuf.Decoder
-	t       metav1.TypeMeta
+	message  *protobuf.Message
+	decoder  *protobuf.Decoder
+	interned *protobuf.Decoder
+	interner *jsonread.Interner
+	t        metav1.TypeMeta
 }
 
 // New returns a decoder of objects of a kind.
@@ -36,12 +40,17 @@ func New(gvk schema.GroupVersionKind) (*Decoder, error) {
 	if !found {
 		return nil, fmt.Errorf("the table has no message of %s", gvk)
 	}
-	d := &Decoder{message: message, decoder: protobuf.NewDecoder(math.MaxInt64, errExceeded)}
+	d := &Decoder{
+		message: message, decoder: protobuf.NewDecoder(math.MaxInt64, errExceeded),
+		interned: protobuf.NewDecoder(math.MaxInt64, errExceeded), interner: jsonread.NewInterner(),
+	}
+	d.interned.Intern(d.interner)
 	d.t.APIVersion, d.t.Kind = gvk.ToAPIVersionAndKind()
 	return d, nil
 }
 
-// Decode decodes an encoded object to maps and to JSON. Check must return the same error and count the same memory as Object.
+// Decode decodes an encoded object to maps and to JSON. Check must return the same error and count the same memory as Object, and an
+// object with interned parts must be equal.
 func (d *Decoder) Decode(raw []byte) (Forms, error) {
 	checkErr := d.decoder.Check(d.message, raw, d.t)
 	checked := d.decoder.Memory()
@@ -50,9 +59,19 @@ func (d *Decoder) Decode(raw []byte) (Forms, error) {
 	case (err == nil) != (checkErr == nil):
 		return Forms{}, fmt.Errorf("different errors of Object and Check: %w", errors.Join(err, checkErr))
 	case err != nil:
+		if _, interned := d.interned.Object(d.message, raw, d.t); interned == nil {
+			return Forms{}, fmt.Errorf("no error of interning: %w", err)
+		}
 		return Forms{}, &Error{err}
 	case checked != d.decoder.Memory():
 		return Forms{}, fmt.Errorf("different memory of Object and Check: %d and %d bytes", d.decoder.Memory(), checked)
+	}
+	for range 3 { // parts are found from the third time on
+		interned, err := d.interned.Object(d.message, raw, d.t)
+		if err != nil || !reflect.DeepEqual(obj, interned) {
+			return Forms{}, fmt.Errorf("interned: %v in place of %v: %w", interned, obj, err)
+		}
+		d.interner.NewObject(interned, false)
 	}
 	text, err := d.message.AppendJSON(nil, raw, d.t)
 	return Forms{obj, text}, err

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,7 @@ func start(ctx context.Context, config *soak.Config) (soak.Side, error) {
 	if err != nil {
 		return nil, err
 	}
+	loaded.Protobuf = os.Getenv("ANYKIND_PROTOBUF") == "1"
 	conn, err := transport.Open(loaded)
 	if err != nil {
 		return nil, err
