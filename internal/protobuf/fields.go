@@ -130,8 +130,8 @@ func (d *Decoder) single(f *field, data []byte) (rest []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if uid, isText := v.(string); isText && d.node.IsMetadata() && f.name == "uid" {
-		d.interner.SetUID(uid)
+	if d.interner != nil && f.name == "uid" && d.node.IsMetadata() {
+		d.interner.SetUID(string(content))
 	}
 	d.add(f.name, v, 0)
 	return rest, nil

@@ -26,11 +26,6 @@ func (d *Decoder) element(i int) {
 	}
 }
 
-// internedValue returns the map or list of a message.
-func (d *Decoder) internedValue(f *field, content []byte) (any, error) {
-	return d.part(f, 0, content, func() (any, error) { return d.newValue(f, 0, content) })
-}
-
 // internedParts returns the list or map of a field, whose first item or entry begins at data, behind its tag.
 func (d *Decoder) internedParts(m *Message, f *field, tag uint64, data []byte) (v any, rest []byte, err error) {
 	for found, next := true, data; found; next, found = nextItem(rest, tag) {
@@ -46,7 +41,7 @@ func (d *Decoder) internedParts(m *Message, f *field, tag uint64, data []byte) (
 	return v, rest, err
 }
 
-// part returns the value at the child node. decode makes it with this node.
+// part returns the map or list at the child node, a message or, with a shape, the items or entries of a field. decode makes a new one.
 func (d *Decoder) part(f *field, shape byte, text []byte, decode func() (any, error)) (any, error) {
 	parent := d.node
 	d.node = d.child

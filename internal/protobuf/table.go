@@ -72,7 +72,6 @@ type field struct {
 	number   uint64
 	memory   int64  // of a list or map without its items or entries, as a member
 	id       uint32 // unique
-	hasParts bool   // a value may be a map or a list
 	message  *Message
 	typeMeta metav1.TypeMeta // added to the object in form m
 }
@@ -177,7 +176,6 @@ func parseField(name, expression string) field {
 	}
 	f.form = expression[0]
 	f.id = fields.Add(1)
-	f.hasParts = strings.IndexByte("mR*OAS", f.form) >= 0
 	f.wire = wireTypes[f.form]
 	switch member := int64(jsonread.ValueCost + jsonread.MemberCost + len(name)); f.shape {
 	case '[':

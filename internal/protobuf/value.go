@@ -11,21 +11,14 @@ import (
 
 // value decodes and charges a value. A list's item and a map's value have the field's form, too.
 func (d *Decoder) value(f *field, number uint64, content []byte) (any, error) {
-	switch {
-	case f.form == 's':
-		return d.str(content)
-	case d.interner != nil && f.hasParts:
-		return d.internedValue(f, content)
-	default:
-		return d.newValue(f, number, content)
-	}
-}
-
-// newValue is value for every form but a string, without interning the value itself.
-func (d *Decoder) newValue(f *field, number uint64, content []byte) (any, error) {
 	switch f.form {
+	case 's':
+		return d.str(content)
 	case 'm':
-		return d.object(f.message, content, f.typeMeta)
+		if d.interner == nil {
+			return d.object(f.message, content, f.typeMeta)
+		}
+		return d.part(f, 0, content, func() (any, error) { return d.object(f.message, content, f.typeMeta) })
 	}
 	if err := d.charge(jsonread.ValueCost); err != nil {
 		return nil, err
@@ -41,11 +34,22 @@ func (d *Decoder) newValue(f *field, number uint64, content []byte) (any, error)
 		return decodeFloat(number)
 	case 'y':
 		return d.base64(content)
-	case '*':
-		return d.stringList(content)
+	case '*', 'R', 'O', 'A', 'S':
+		if d.interner == nil {
+			return d.composite(f, content)
+		}
+		return d.part(f, 0, content, func() (any, error) { return d.composite(f, content) })
 	default:
 		return d.special(f, content)
 	}
+}
+
+// composite decodes a message that may be a list or a map.
+func (d *Decoder) composite(f *field, content []byte) (any, error) {
+	if f.form == '*' {
+		return d.stringList(content)
+	}
+	return d.special(f, content)
 }
 
 // str returns a string. It replaces invalid UTF-8 like encoding/json.

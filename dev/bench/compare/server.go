@@ -72,23 +72,11 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		objects = s.longest
 		at.namespace = listNamespace(objects)
 	}
-	isChurn := strings.HasPrefix(r.task, "cache-churn")
-	isLive := strings.HasPrefix(r.task, "watch-")
-	if isChurn || isLive {
+	if strings.HasPrefix(r.task, "cache-churn") || strings.HasPrefix(r.task, "watch-") {
 		objects = slices.Min(s.lists)
 		at.namespace = listNamespace(objects)
 	}
 	if err := s.createPods(ctx, at.namespace, objects); err != nil {
-		return at, err
-	}
-	if isChurn {
-		change, err := s.churnInEtcd(ctx, at.namespace, r.count, objects)
-		at.change = change
-		return at, err
-	}
-	if isLive {
-		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects, livePace(r.task))
-		at.change = change
 		return at, err
 	}
 	if strings.HasPrefix(r.task, "far-") {
@@ -96,17 +84,25 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		at.kubeconfig = kubeconfig
 		return at, err
 	}
-	switch r.task {
-	case "watch":
-		return at, s.changePods(ctx, &at, r.count)
-	case "cache-event", "cache-event-protobuf", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event":
+	err := s.prepareChanges(ctx, r, &at, objects)
+	return at, err
+}
+
+// prepareChanges makes or prepares the changes of a run's pods.
+func (s *server) prepareChanges(ctx context.Context, r run, at *place, objects int) (err error) {
+	switch {
+	case r.task == "watch":
+		err = s.changePods(ctx, at, r.count)
+	case strings.HasPrefix(r.task, "watch-"):
+		at.change, err = s.changeInEtcd(ctx, at.namespace, r.count, objects, livePace(r.task))
+	case strings.HasPrefix(r.task, "cache-churn"):
+		at.change, err = s.churnInEtcd(ctx, at.namespace, r.count, objects)
+	case r.task == "cache-minute":
+		at.change, err = s.changeInEtcd(ctx, at.namespace, r.count, objects, pace)
+	case strings.HasPrefix(r.task, "cache-event"), r.task == "floor-event":
 		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
-	case "cache-minute":
-		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects, pace)
-		at.change = change
-		return at, err
 	}
-	return at, nil
+	return err
 }
 
 func (s *server) createNamespace(ctx context.Context, name string) error {
