@@ -36,6 +36,7 @@ var anyctlCases = []struct {
 	{"apply -f x --prune --applyset=set -n n --field-manager=me", `error: --field-manager is incompatible with --applyset: a set has its own field manager\n`, true},
 	{"delete --applyset=set -n n --all", `error: --all is incompatible with --applyset\n`, true},
 	{"delete --applyset=set -n n pods", `error: --applyset is incompatible with resource arguments: all objects of the set are deleted\n`, true},
+	{"apply -f x --timeout=1s", `error: --timeout needs --wait\n`, true},
 	{"status", `error: --applyset is required\n`, true},
 	{"apply -k .", `error: -k is not supported \(run: kustomize build \. \|`, true},
 	{"get cm --request-timeout=1ns", `request timed out after 1ns`, true},

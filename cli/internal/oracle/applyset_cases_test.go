@@ -20,13 +20,16 @@ type setCase struct {
 	name string
 	// parent is the value of --applyset: "set" by default.
 	parent string
-	steps  []setStep
+	// hasRecord creates the parent Record $NS-set, which is cluster-scoped, and the namespace $NS-more.
+	hasRecord bool
+	steps     []setStep
 }
 
 const (
-	setOne = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: blue}\n"
-	setRed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: red, shape: round}\n"
-	setTwo = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
+	setOne  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: blue}\n"
+	setRed  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: red, shape: round}\n"
+	setMore = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: $NS-more}\ndata: {color: blue}\n"
+	setTwo  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\n"
 
 	setSecret  = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\ndata: {password: c2VjcmV0}\n"
 	setService = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}\n"
@@ -84,6 +87,11 @@ func applySetCases() []setCase {
 		{name: "dry run", steps: []setStep{applied(setOne, setTwo), line("$APPLY -f set.yaml --dry-run=server", setRed, setSecret), applied(setRed)}},
 		{name: "dry run of a new set", steps: []setStep{line("$APPLY -f set.yaml --dry-run=server", setOne)}},
 		{name: "config map as parent", parent: "configmaps/set", steps: []setStep{applied(setOne, setTwo), applied(setTwo)}},
+		{name: "cluster-scoped parent", parent: "records.oracle.example.com/$NS-set", hasRecord: true, steps: []setStep{
+			applied(setOne, setMore), applied(setOne), applied(setMore, setTwo), line("$APPLY -f set.yaml --dry-run=server", setOne),
+		}},
+		{name: "parent by its short name", parent: "record/$NS-set", hasRecord: true, steps: []setStep{applied(setMore), applied(setOne)}},
+		{name: "custom parent that does not exist", parent: "records.oracle.example.com/$NS-set", steps: []setStep{failing("the texts differ", applied(setOne))}},
 		{name: "deleted member", steps: []setStep{applied(setOne, setTwo), before("delete cm one", setOne, setTwo)}},
 		{name: "deleted and left member", steps: []setStep{applied(setOne, setTwo), before("delete cm two", setOne)}},
 		{name: "changed member that left", steps: []setStep{applied(setOne, setTwo), before("annotate cm two by=hand", setOne)}},
@@ -113,7 +121,7 @@ func applySetCases() []setCase {
 	}
 }
 
-// gadgets is a custom kind, and an object of it.
+// gadgets is a custom kind and a kind of parents, with an object each: both are served then.
 const gadgets = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -125,7 +133,35 @@ spec:
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 ---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: records.oracle.example.com, labels: {applyset.kubernetes.io/is-parent-type: ""}}
+spec:
+  group: oracle.example.com
+  names: {plural: records, singular: record, kind: Record, listKind: RecordList}
+  scope: Cluster
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+---
 apiVersion: oracle.example.com/v1
 kind: Gadget
 metadata: {name: other}
+---
+apiVersion: oracle.example.com/v1
+kind: Record
+metadata: {name: other}
+`
+
+// record is a parent of a set without members, as a user creates it.
+const record = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: $NS-more}
+---
+apiVersion: oracle.example.com/v1
+kind: Record
+metadata:
+  name: $NS-set
+  labels: {applyset.kubernetes.io/id: $ID}
+  annotations: {applyset.kubernetes.io/tooling: $TOOL/v1, applyset.kubernetes.io/contains-group-kinds: ""}
 `

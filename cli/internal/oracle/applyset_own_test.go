@@ -1,6 +1,10 @@
 package oracle
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,6 +53,13 @@ func TestAnyctl_Sets(t *testing.T) {
 			},
 			{"", "apply --prune --applyset=set -n $NS -f - --force-conflicts", "", setObjects, false},
 			{"", "status --applyset=set -n $NS -f -", "", setObjects, false},
+		},
+		"status of a scaled workload": {
+			{"", "apply --prune --applyset=set -n $NS -f -", "", webDeployment, false},
+			{
+				"scale deploy web --replicas=5", "status --applyset=set -n $NS -f -",
+				`\n\S+ +deployment.apps/web +InProgress +changed +\.spec\.replicas +kubectl \(scale\) +- +2 → 5\n`, webDeployment, true,
+			},
 		},
 		"delete": {
 			{"", "apply --prune --applyset=set -n $NS -f -", "", docs(setOne, setSecret), false},
@@ -105,4 +116,29 @@ func (o *oracle) runSetLines(t *testing.T, lines []setLine) {
 		assert.Regexp(t, c.want, r.stdout+r.stderr, "%s", c.line)
 		assert.NotContains(t, r.stdout+r.stderr, "c2VjcmV0", "%s shows a password", c.line)
 	}
+}
+
+// TestApply_FileOfURL compares apply of a file of a server on the loopback.
+func TestApply_FileOfURL(t *testing.T) {
+	o := newSetOracle(t)
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		switch r.URL.Path {
+		case "/moved.yaml":
+			http.Redirect(w, r, "/set.yaml", http.StatusFound)
+		case "/set.yaml":
+			_, _ = io.WriteString(w, docs(setOne, setTwo))
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	for _, path := range []string{"/set.yaml", "/moved.yaml"} {
+		o.compare(t, &oracleCase{line: "apply --server-side -f " + server.URL + path, effect: []string{"cm/one", "cm/two"}})
+	}
+	assert.EqualValues(t, 6, requests.Load(), "anyctl requests like kubectl")
+	o.compare(t, &oracleCase{
+		line: "apply --server-side -f " + server.URL + "/none.yaml", fails: true, differs: &difference{[]string{"stderr"}, "anyctl has a hint"},
+	})
 }

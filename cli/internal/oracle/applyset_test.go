@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
@@ -35,7 +37,9 @@ func newSetOracle(t *testing.T) *oracle {
 		client:  client.Connect(t, "admin"),
 	}
 	o.fixtures = client.NewNamespace(t, o.client)
-	client.DeleteAtEnd(t, client.Resource(t, o.client, "crd"), "gadgets.oracle.example.com")
+	for _, name := range []string{"gadgets.oracle.example.com", "records.oracle.example.com"} {
+		client.DeleteAtEnd(t, client.Resource(t, o.client, "crd"), name)
+	}
 	o.apply(t, o.fixtures, gadgets)
 	return o
 }
@@ -44,12 +48,25 @@ func newSetOracle(t *testing.T) *oracle {
 func (o *oracle) compareSets(t *testing.T, c *setCase) {
 	t.Helper()
 	names := map[*program]string{o.kubectl: client.NewNamespace(t, o.client), o.anyctl: client.NewNamespace(t, o.client)}
+	if c.hasRecord {
+		o.createRecord(t, names[o.kubectl], "kubectl")
+		o.createRecord(t, names[o.anyctl], "anykind")
+	}
 	for i, step := range c.steps {
 		want := o.runSetStep(t, c, &step, o.kubectl, names[o.kubectl])
 		got := o.runSetStep(t, c, &step, o.anyctl, names[o.anyctl])
 		assert.Equal(t, step.fails, want.code != 0, "step %d: kubectl's exit code is %d; stderr:\n%s", i+1, want.code, want.stderr)
 		assertSame(t, fmt.Sprintf("step %d: ", i+1), step.differs, &want, &got)
 	}
+}
+
+// createRecord creates the objects of record. kubectl confirms the ID.
+func (o *oracle) createRecord(t *testing.T, namespace, tool string) {
+	t.Helper()
+	parent := applyset.Parent{Kind: schema.GroupKind{Group: "oracle.example.com", Kind: "Record"}, Name: namespace + "-set"}
+	client.DeleteAtEnd(t, client.Resource(t, o.client, "namespaces"), namespace+"-more")
+	client.DeleteAtEnd(t, client.Resource(t, o.client, "records"), parent.Name)
+	o.applyAs(t, namespace, tool+"-applyset", strings.NewReplacer("$ID", parent.ID(), "$TOOL", tool).Replace(record))
 }
 
 func (o *oracle) runSetStep(t *testing.T, c *setCase, step *setStep, p *program, namespace string) result {
@@ -61,8 +78,12 @@ func (o *oracle) runSetStep(t *testing.T, c *setCase, step *setStep, p *program,
 	if parent == "" {
 		parent = "set"
 	}
+	command := "apply --server-side --prune --applyset=" + parent
+	if !strings.HasPrefix(parent, "record") { // cluster-scoped
+		command += " -n $NS"
+	}
 	one := &oracleCase{
-		line:  strings.ReplaceAll(step.line, "$APPLY", "apply --server-side --prune --applyset="+parent+" -n $NS"),
+		line:  strings.ReplaceAll(step.line, "$APPLY", command),
 		files: map[string]string{}, env: []string{"KUBECTL_APPLYSET=true"},
 	}
 	for i := 0; i < len(step.files); i += 2 {
@@ -87,21 +108,18 @@ var setMasks = []mask{{`(?m) unchanged( \(server dry run\))?$`, " serverside-app
 var setKinds = []string{
 	"configmaps", "secrets", "services", "serviceaccounts", "deployments.apps", "jobs.batch", "roles.rbac.authorization.k8s.io",
 	"clusterrolebindings.rbac.authorization.k8s.io", "gadgets.oracle.example.com",
+	"records.oracle.example.com",
 }
 
-// setEffect returns the objects of a namespace, and the cluster-scoped objects with its name, as YAML. Of the parent it has the
-// record that both programs write.
+// setEffect returns the objects whose namespace or name begins with a namespace, as YAML.
 func (o *oracle) setEffect(t *testing.T, namespace string) string {
 	t.Helper()
 	var text strings.Builder
 	for _, kind := range setKinds {
-		resource := client.Resource(t, o.client, kind)
-		if resource.APIResource().Namespaced {
-			resource = resource.Namespace(namespace)
-		}
+		resource := client.Resource(t, o.client, kind).AllNamespaces()
 		for obj, err := range resource.List(t.Context(), &metav1.ListOptions{}) {
 			require.NoError(t, err)
-			isOwn := resource.APIResource().Namespaced || strings.HasPrefix(obj.GetName(), namespace)
+			isOwn := strings.HasPrefix(obj.GetNamespace()+obj.GetName(), namespace)
 			isControllers := obj.GetName() == "kube-root-ca.crt" || kind == "serviceaccounts" && obj.GetName() == "default"
 			if isOwn && !isControllers {
 				text.WriteString(normalizedMember(t, obj) + "---\n")

@@ -118,7 +118,11 @@ func (t *statusTable) add(obj *applyset.ObjectStatus) {
 		if !drift.Time.IsZero() {
 			age = duration.HumanDuration(time.Since(drift.Time))
 		}
-		row(string(drift.Difference), drift.Field, drift.Manager, age, values(&drift))
+		manager := drift.Manager
+		if drift.Subresource != "" {
+			manager += " (" + drift.Subresource + ")"
+		}
+		row(string(drift.Difference), drift.Field, manager, age, values(&drift))
 	}
 }
 

@@ -85,6 +85,8 @@ func (o *applyOptions) validateSet() error {
 		return errors.New("--prune needs --applyset, the set to prune")
 	case !o.set.IsSet() && o.wait:
 		return errors.New("--wait needs --applyset (run afterwards: anyctl wait --for=ready -f …)")
+	case o.timeout != 0 && !o.wait:
+		return errors.New("--timeout needs --wait")
 	case !o.set.IsSet():
 		return nil
 	case !o.prune:
