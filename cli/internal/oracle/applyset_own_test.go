@@ -92,6 +92,17 @@ func TestAnyctl_Sets(t *testing.T) {
 			{"", "apply --prune --applyset=set -n $NS -f -", `STDIN: document 2, line 8: `, setOne + "---\n# broken\na: [\n", true},
 			{"", "get cm -o name", `^(configmap/kube-root-ca.crt\n)?$`, "", false},
 		},
+		"adopted objects": {
+			{"", "apply --server-side -f -", "", docs(setRed, setTwo), false},
+			{
+				"", "apply --prune --applyset=set -n $NS -f - --adopt",
+				`^configmap/one adopted\nconfigmap/(one|two) serverside-applied\nconfigmap/(one|two) serverside-applied\n$`,
+				docs(setOne, setTwo), false,
+			},
+			{"", "get cm one -o jsonpath={.data}", `^\{"color":"blue"\}$`, "", false},
+			{"", "apply --prune --applyset=set -n $NS -f - --adopt", `^configmap/(one|two) unchanged\nconfigmap/(one|two) unchanged\n$`, docs(setOne, setTwo), false},
+			{"", "apply --prune --applyset=set -n $NS -f - --adopt --dry-run=server", `^error: --adopt is incompatible with --dry-run`, setOne, true},
+		},
 		"deleted parent": {
 			{"", "apply --prune --applyset=set -n $NS -f -", "", setOne, false},
 			{"delete secret set", "status --applyset=set -n $NS -f -", `configmap/one +Current +- `, setOne, false},

@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/applysets"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -27,6 +28,7 @@ type applyOptions struct {
 	subresource    string
 	set            applysets.Flags
 	prune, wait    bool
+	adopt          []string
 	timeout        time.Duration
 }
 
@@ -54,9 +56,12 @@ func applyCommand(s *command.State) *cobra.Command {
 	fs.BoolVar(&o.forceConflicts, "force-conflicts", false, "If true, take over the fields that other managers own.")
 	o.set.AddFlags(fs, "to apply and prune")
 	fs.BoolVar(&o.prune, "prune", false, "Delete the objects of --applyset that are not in the files.")
+	fs.StringSliceVar(&o.adopt, "adopt", nil, "Take the set over from kubectl first, and the fields of its objects from these field managers. The default is kubectl, with all of its commands and those of anyctl. Further managers are for example helm and kustomize-controller.")
+	fs.Lookup("adopt").NoOptDefVal = applysets.Kubectl
 	fs.BoolVar(&o.wait, "wait", false, "If true, wait until all objects of --applyset are ready.")
 	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up with --wait, zero means no limit.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, apply will operate on the subresource of the requested object.")
+	cmd.AddCommand(handOverCommand(s))
 	return cmd
 }
 
@@ -85,6 +90,10 @@ func (o *applyOptions) validateSet() error {
 		return errors.New("--prune needs --applyset, the set to prune")
 	case !o.set.IsSet() && o.wait:
 		return errors.New("--wait needs --applyset (run afterwards: anyctl wait --for=ready -f …)")
+	case !o.set.IsSet() && len(o.adopt) > 0:
+		return errors.New("--adopt needs --applyset, the set that takes over")
+	case len(o.adopt) > 0 && o.write.dryRun != command.DryRunNone:
+		return errors.New("--adopt is incompatible with --dry-run: the set is applied after it has been taken over")
 	case o.timeout != 0 && !o.wait:
 		return errors.New("--timeout needs --wait")
 	case !o.set.IsSet():
@@ -99,6 +108,13 @@ func (o *applyOptions) validateSet() error {
 		return errors.New("--field-manager is incompatible with --applyset: a set has its own field manager")
 	}
 	return nil
+}
+
+// handOverCommand prints a line for each object.
+func handOverCommand(s *command.State) *cobra.Command {
+	return applysets.HandOverCommand(s, func(obj *unstructured.Object, operation string) error {
+		return s.Printf("%s %s\n", print.Name(obj), operation)
+	})
 }
 
 func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) error {
@@ -165,6 +181,11 @@ func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 	opts.DryRun = o.write.dryRun == command.DryRunServer
 	if o.forceConflicts {
 		opts.Conflicts = applyset.ConflictForce
+	}
+	if len(o.adopt) > 0 {
+		if err := applysets.Adopt(ctx, s, set, objects, o.adopt, opts, display); err != nil {
+			return err
+		}
 	}
 	return applysets.Apply(ctx, s, set, objects, opts, display)
 }
