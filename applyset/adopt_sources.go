@@ -91,7 +91,7 @@ func helmRelease(ctx context.Context, client *dynamic.Client, namespace, name st
 	}
 	text, err := releaseManifest(newest)
 	if err != nil {
-		return nil, fmt.Errorf("Secret %q: %w", newest.GetName(), err)
+		return nil, fmt.Errorf("decode Secret %q: %w", newest.GetName(), err)
 	}
 	objects, err := manifest.Decode("manifest", strings.NewReader(text))
 	if err != nil {
@@ -139,7 +139,7 @@ func releaseManifest(secret *unstructured.Object) (string, error) {
 	}
 	text, err := base64.StdEncoding.DecodeString(string(inner))
 	if err != nil {
-		return "", fmt.Errorf("decode the release: %w", err)
+		return "", fmt.Errorf("malformed release: %w", err)
 	}
 	if bytes.HasPrefix(text, []byte{0x1f, 0x8b}) { // old releases are not compressed
 		if text, err = decompress(text); err != nil {
@@ -150,7 +150,7 @@ func releaseManifest(secret *unstructured.Object) (string, error) {
 		Manifest string `json:"manifest"`
 	}
 	if err := json.Unmarshal(text, &release); err != nil {
-		return "", fmt.Errorf("decode the release: %w", err)
+		return "", fmt.Errorf("malformed release: %w", err)
 	}
 	return release.Manifest, nil
 }

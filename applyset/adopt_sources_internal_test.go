@@ -45,11 +45,11 @@ func TestReleaseManifest_Forms(t *testing.T) {
 		assert.Equal(t, "a: b", manifest)
 	}
 	for want, secret := range map[string]*unstructured.Object{
-		"decode the release": releaseSecret(nil),
-		"exceeds 64 MiB":     release(t, io.LimitReader(zeros{}, maxRelease+1)),
-		"data.release":       {Object: map[string]any{"data": map[string]any{"release": "?"}}},
-		"illegal base64":     {Object: map[string]any{"data": map[string]any{"release": "Pz8/"}}},
-		"not string":         {Object: map[string]any{"data": map[string]any{"release": int64(1)}}},
+		"malformed release": releaseSecret(nil),
+		"exceeds 64 MiB":    release(t, io.LimitReader(zeros{}, maxRelease+1)),
+		"data.release":      {Object: map[string]any{"data": map[string]any{"release": "?"}}},
+		"illegal base64":    {Object: map[string]any{"data": map[string]any{"release": "Pz8/"}}},
+		"not string":        {Object: map[string]any{"data": map[string]any{"release": int64(1)}}},
 	} {
 		_, err := releaseManifest(secret)
 		assert.ErrorContains(t, err, want)

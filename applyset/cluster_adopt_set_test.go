@@ -225,7 +225,7 @@ func TestSet_AdoptDuringOtherWrites(t *testing.T) {
 		assert.NoError(t, err)
 	}}
 	intercepted := client.Connect(t, "admin", func(cfg *transport.Config) {
-		cfg.Options.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+		cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 			intercept.RoundTripper = next
 			return intercept
 		}
@@ -237,6 +237,78 @@ func TestSet_AdoptDuringOtherWrites(t *testing.T) {
 	_, err = set.Apply(t.Context(), e.objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: b}}"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"b": "b", "other": "3"}, e.data(t, "a"))
+}
+
+// TestSet_AdoptConvergesAfterKill kills the process at every request of Adopt and of Handover. The same call in a new process then
+// completes, and no object is lost.
+func TestSet_AdoptConvergesAfterKill(t *testing.T) {
+	adopt := func(t *testing.T, e *environment, set *applyset.Set) error {
+		t.Helper()
+		_, err := set.Adopt(t.Context(), e.objects(t, one), &applyset.AdoptOptions{Members: e.references("c")})
+		return err
+	}
+	handOver := func(t *testing.T, _ *environment, set *applyset.Set) error {
+		t.Helper()
+		_, err := set.Handover(t.Context(), "v1.36.3")
+		return err
+	}
+	all := newEnvironment(t)
+	for name, call := range map[string]func(*testing.T, *environment, *applyset.Set) error{"adopt": adopt, "hand over": handOver} {
+		t.Run(name, func(t *testing.T) {
+			for kills := 0; ; kills++ {
+				e := all.within(client.NewNamespace(t, all.Client))
+				set := e.set("shop")
+				e.kubectl(t, e.namespace, "apply --server-side --prune --applyset=shop -f -", two)
+				e.kubectl(t, e.namespace, "create configmap c --from-literal=a=a", "")
+				if name != "adopt" {
+					require.NoError(t, adopt(t, e, set))
+				}
+				kill := &killer{lastSent: kills%2 == 0}
+				kill.left.Store(int64(kills))
+				doomed := client.Connect(t, "admin", func(cfg *transport.Config) {
+					cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+						kill.next = next
+						return kill
+					}
+				})
+				kill.armed.Store(true)
+				parent := applyset.Parent{Namespace: e.namespace, Name: "shop"}
+				killed := call(t, e, applyset.New(doomed, parent, &applyset.Options{LockDuration: 150 * time.Millisecond})) != nil
+				if err := call(t, e, set); err != nil { // the killed Handover was complete
+					require.ErrorContains(t, err, `managed by tooling "kubectl/v1.36.3"`, "after kill %d", kills)
+				}
+				if name == "adopt" {
+					_, err := set.Apply(t.Context(), e.objects(t, one), nil)
+					require.NoError(t, err, "after kill %d", kills)
+				} else {
+					e.kubectl(t, e.namespace, "apply --server-side --prune --applyset=shop -f -", one)
+				}
+				require.Equal(t, []string{"a"}, e.names(t), "after kill %d", kills)
+				require.Equal(t, map[string]any{"a": "x"}, e.data(t, "a"), "after kill %d", kills)
+				if !killed {
+					require.Positive(t, kills)
+					t.Logf("%d kills", kills)
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestServer_OneApplyEntryOfAManager shows why a migration unites versions: of two Apply entries of a manager in different versions,
+// the API server drops one.
+func TestServer_OneApplyEntryOfAManager(t *testing.T) {
+	e := newEnvironment(t)
+	e.kubectl(t, e.namespace, "apply -f -", autoscalerV1)
+	autoscalers := client.Resource(t, e.Client, "horizontalpodautoscalers").Namespace(e.namespace)
+	entry := func(version, fields string) string {
+		return `{"manager":"m","operation":"Apply","apiVersion":"autoscaling/` + version + `","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{` + fields + `}}}`
+	}
+	patch := `{"metadata":{"managedFields":[` + entry("v1", `"f:minReplicas":{}`) + "," + entry("v2", `"f:maxReplicas":{}`) + `]}}`
+	stored, err := autoscalers.Patch(t.Context(), "web", types.MergePatchType, []byte(patch), nil)
+	require.NoError(t, err)
+	require.Len(t, stored.GetManagedFields(), 1)
+	assert.Equal(t, "autoscaling/v2", stored.GetManagedFields()[0].APIVersion, "the last entry")
 }
 
 // TestSet_AdoptNamedManagers takes over the replicas of an autoscaler, and an object without managedFields.

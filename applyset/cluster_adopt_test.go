@@ -144,7 +144,9 @@ func (e *environment) state(t *testing.T, obj *manifest.Object) (object string, 
 	owners = map[string]string{}
 	for _, entry := range live.GetManagedFields() {
 		key := fmt.Sprint(entry.Manager, " ", entry.Operation, " ", entry.APIVersion, " ", entry.Subresource)
-		owners[e.normalize(key)] = e.normalize(entry.FieldsV1.GetRawString())
+		fields, err := json.Marshal(entry.FieldsV1)
+		require.NoError(t, err)
+		owners[e.normalize(key)] = e.normalize(string(fields))
 	}
 	metadata, _ := live.Object["metadata"].(map[string]any)
 	for _, name := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp"} {

@@ -238,7 +238,7 @@ func FuzzMigration(f *testing.F) {
 		require.NoError(t, err)
 		read, err := managedfields.Read(map[string]any{"metadata": map[string]any{"managedFields": managedfields.Encode(result.Entries)}})
 		require.NoError(t, err)
-		require.Equal(t, len(result.Entries), len(read))
+		require.Len(t, read, len(result.Entries))
 		require.Equal(t, len(before) == 0, len(read) == 0)
 		var all, kept map[string]any
 		targets := 0

@@ -91,7 +91,7 @@ func TestFields_EqualStructuredMergeDiff(t *testing.T) {
 		} {
 			require.Equal(t, decode(t, c.want), c.have, "seed %d: %s of %s and %s", seed, name, a, b)
 			require.True(t, c.want.Equals(encode(t, c.have)), "seed %d: %s", seed, name)
-			require.Equal(t, c.want.Size(), len(fieldsets.Paths(c.have)), "seed %d: %s", seed, name)
+			require.Len(t, fieldsets.Paths(c.have), c.want.Size(), "seed %d: %s", seed, name)
 			if !c.want.Empty() {
 				nonEmpty++
 			}
@@ -114,7 +114,7 @@ func randomObject(t *testing.T, random *rand.Rand) *unstructuredv1.Unstructured 
 			text, err := set.ToJSON()
 			require.NoError(t, err)
 			entries = append(entries, metav1.ManagedFieldsEntry{
-				Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: text},
+				Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(text)),
 			})
 		}
 	}
@@ -129,7 +129,7 @@ func ownership(t *testing.T, obj *unstructuredv1.Unstructured) map[string]string
 	all := map[string]string{}
 	for _, entry := range obj.GetManagedFields() {
 		set := fieldpath.NewSet()
-		require.NoError(t, set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)))
+		require.NoError(t, set.FromJSON(entry.FieldsV1.GetRawReader()))
 		all[fmt.Sprintf("%s %s %s", entry.Manager, entry.Operation, entry.APIVersion)] = set.String()
 	}
 	require.Len(t, obj.GetManagedFields(), len(all))
@@ -167,7 +167,7 @@ func TestMigrate_WhereCSAUpgradeLoses(t *testing.T) {
 	entry := func(apiVersion, subresource, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
 			Manager: "a", Operation: "Update", APIVersion: apiVersion, Subresource: subresource, FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			FieldsV1: metav1.NewFieldsV1(fields),
 		}
 	}
 	obj.SetManagedFields([]metav1.ManagedFieldsEntry{entry("v1", "", `{"f:a":{}}`), entry("v1beta1", "", `{"f:b":{}}`), entry("v1", "scale", `{"f:c":{}}`)})

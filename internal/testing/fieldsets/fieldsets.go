@@ -13,9 +13,10 @@ var (
 	Paths        = managedfields.Paths
 )
 
-// Types and functions of the migration.
 type (
-	Entry     = managedfields.Entry
+	// Entry is an entry of metadata.managedFields.
+	Entry = managedfields.Entry
+	// Migration moves fields of several managers to the Apply entry of a manager.
 	Migration = managedfields.Migration
 )
 
