@@ -87,6 +87,7 @@ func TestSet_AdoptAndHandOver(t *testing.T) {
 			require.NoError(t, err)
 			assert.ElementsMatch(t, []string{"configured ConfigMap a", "configured ConfigMap b"}, outcomes(events))
 			assert.Equal(t, map[string]any{"a": "a", "b": "b"}, e.data(t, "a"), "Adopt changes no field")
+			assert.NotContains(t, e.configMap(t, "a").GetAnnotations(), "kubectl.kubernetes.io/last-applied-configuration")
 			events, err = set.Apply(t.Context(), e.objects(t, one), nil)
 			require.NoError(t, err)
 			assert.ElementsMatch(t, []string{"configured ConfigMap a", "pruned ConfigMap b"}, outcomes(events))
@@ -325,6 +326,11 @@ func TestSet_AdoptNamedManagers(t *testing.T) {
 	replicas, _, err := unstructured.Get[int64](events[0].Live, "spec", "replicas")
 	require.NoError(t, err)
 	assert.Equal(t, int64(1), replicas, "the default")
+
+	e.run(t, []step{{"apply -f -", two}})
+	_, err = set.Adopt(t.Context(), e.objects(t, two), &applyset.AdoptOptions{Managers: applyset.Managers("nobody")})
+	require.NoError(t, err)
+	assert.Contains(t, e.configMap(t, "b").GetAnnotations(), "kubectl.kubernetes.io/last-applied-configuration", "its owner is not selected")
 
 	e.run(t, []step{{"apply -f -", one}, {`patch configmap a --type=merge -p {"metadata":{"managedFields":[{}]}}`, ""}})
 	objects = e.objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: b}}")
