@@ -278,7 +278,7 @@ func breakAt(t *testing.T, tc byteCase, fault byteFault, at int) {
 	view := map[string]podState{}
 	synced := false
 	right := time.Duration(0)
-	for change, err := range resource(t, client, "pods").Follow(ctx, nil) {
+	for change, err := range resource(t, client, "pods").Follow(ctx, &dynamic.FollowOptions{Intern: at%2 == 1}) {
 		if err != nil {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			break
