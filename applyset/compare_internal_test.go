@@ -1,0 +1,140 @@
+package applyset
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+const comparedLive = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{"app":"web"},"managedFields":[
+	{"manager":"ours","operation":"Apply","apiVersion":"apps/v1","fieldsV1":{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{
+		"f:replicas":{},"f:selector":{},"f:strategy":{},"f:template":{"f:spec":{"f:containers":{
+			"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{},"f:args":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}},
+				"f:resources":{"f:requests":{"f:cpu":{}}}},
+			"k:{\"name\":\"log\"}":{".":{},"f:name":{}}}}}}}},
+	{"manager":"theirs","operation":"Update","apiVersion":"apps/v1","time":"2026-01-02T03:04:05Z","fieldsV1":{"f:spec":{"f:paused":{}}}},
+	{"manager":"scaler","operation":"Update","subresource":"scale","apiVersion":"apps/v1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
+	"spec":{"replicas":2,"paused":true,"selector":{"matchLabels":{"app":"web"}},"strategy":{"type":"RollingUpdate"},"template":{"spec":{"containers":[
+		{"name":"web","image":"nginx","args":["a","b"],"ports":[{"containerPort":80,"protocol":"TCP"}],"resources":{"requests":{"cpu":"1"}}},
+		{"name":"log","image":"log"}]}}},"status":{"replicas":2}}`
+
+const comparedWant = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","creationTimestamp":null,"labels":{"app":"web"}},
+	"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}},"strategy":{},"template":{"spec":{"containers":[
+		{"name":"web","image":"nginx","args":["a","b"],"ports":[{"containerPort":80}],"resources":{"requests":{"cpu":"1000m"}}},
+		{"name":"log"}]}}},"status":{}}`
+
+func decodeObject(t testing.TB, text string) *unstructured.Object {
+	t.Helper()
+	obj, err := unstructured.Decode([]byte(text))
+	require.NoError(t, err)
+	return obj
+}
+
+func TestCompare_Differences(t *testing.T) {
+	container := []string{"spec", "template", "spec", "containers", "[name=web]"}
+	for name, tc := range map[string]struct {
+		value any // nil deletes the field
+		path  []string
+		want  []FieldDrift
+	}{
+		"equal":   {2, []string{"spec", "replicas"}, nil},
+		"changed": {3, []string{"spec", "replicas"}, []FieldDrift{{Field: ".spec.replicas", Difference: Changed, Manager: "scaler", Subresource: "scale", Want: "3", Have: "2"}}},
+		"removed": {nil, []string{"spec", "replicas"}, []FieldDrift{{Field: ".spec.replicas", Difference: Removed, Manager: "scaler", Subresource: "scale", Have: "2"}}},
+		"missing": {"x", []string{"metadata", "labels", "a.b/c"}, []FieldDrift{{Field: ".metadata.labels.a.b/c", Difference: Missing, Want: `"x"`}}},
+		"not owned": {true, []string{"spec", "paused"}, []FieldDrift{{
+			Field: ".spec.paused", Difference: NotOwned, Manager: "theirs", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Want: "true", Have: "true",
+		}}},
+		"atomic list": {[]any{"b", "a"}, append(container, "args"), []FieldDrift{{
+			Field: `.spec.template.spec.containers[name="web"].args`, Difference: Changed, Want: `["b","a"]`, Have: `["a","b"]`,
+		}}},
+		"quantity": {"2", append(container, "resources", "requests", "cpu"), []FieldDrift{{
+			Field: `.spec.template.spec.containers[name="web"].resources.requests.cpu`, Difference: Changed, Want: `"2"`, Have: `"1"`,
+		}}},
+		"item's field of nobody": {"log", []string{"spec", "template", "spec", "containers", "[name=log]", "image"}, []FieldDrift{{
+			Field: `.spec.template.spec.containers[name="log"].image`, Difference: NotOwned, Want: `"log"`, Have: `"log"`,
+		}}},
+		"further item": {"new", []string{"spec", "template", "spec", "containers", "[name=log]", "name"}, []FieldDrift{
+			{Field: `.spec.template.spec.containers[name="new"]`, Difference: Missing, Want: `{"name":"new"}`},
+			{Field: `.spec.template.spec.containers[name="log"]`, Difference: Removed},
+		}},
+		"selector": {map[string]any{}, []string{"spec", "selector"}, []FieldDrift{{
+			Field: ".spec.selector", Difference: Changed, Want: "{}", Have: `{"matchLabels":{"app":"web"}}`,
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := decodeObject(t, comparedWant)
+			if tc.value == nil {
+				_, err := unstructured.Delete(want, tc.path...)
+				require.NoError(t, err)
+			} else {
+				require.NoError(t, unstructured.Set(want, tc.value, tc.path...))
+			}
+			assert.Equal(t, tc.want, compare(want, decodeObject(t, comparedLive), "ours", true))
+		})
+	}
+}
+
+func TestCompare_OrderOfItems(t *testing.T) {
+	want := decodeObject(t, comparedWant)
+	containers, _, err := unstructured.Get[[]any](want, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	slices.Reverse(containers)
+	require.NoError(t, unstructured.Set(want, containers, "spec", "template", "spec", "containers"))
+	drifts := compare(want, decodeObject(t, comparedLive), "ours", true)
+	require.Len(t, drifts, 1)
+	assert.Equal(t, ".spec.template.spec.containers", drifts[0].Field)
+	assert.Equal(t, Changed, drifts[0].Difference)
+}
+
+func TestDeleteField_Notations(t *testing.T) {
+	for path, want := range map[string]string{
+		".a.b/c.d":                         `{"list":[{"name":"x","port":80},{"name":"y"}],"set":["p","q"]}`,
+		`.list[name="y"]`:                  `{"a.b/c":{"d":1},"list":[{"name":"x","port":80}],"set":["p","q"]}`,
+		`.list[name="x",port=80].port`:     `{"a.b/c":{"d":1},"list":[{"name":"x"},{"name":"y"}],"set":["p","q"]}`,
+		`.list[name="x",protocol="TCP"]`:   `{"a.b/c":{"d":1},"list":[{"name":"y"}],"set":["p","q"]}`,
+		`.set[="p"]`:                       `{"a.b/c":{"d":1},"list":[{"name":"x","port":80},{"name":"y"}],"set":["q"]}`,
+		`.list[name="z"]`:                  "",
+		`.list[`:                           "",
+		`.list[name="x"`:                   "",
+		`.list[protocol="TCP"]`:            "",
+		`.set[="r"]`:                       "",
+		`.none`:                            "",
+		`.list[name="x",protocol=garbage]`: "",
+	} {
+		fields := map[string]any{
+			"a.b/c": map[string]any{"d": int64(1)}, "set": []any{"p", "q"},
+			"list": []any{map[string]any{"name": "x", "port": int64(80)}, map[string]any{"name": "y"}},
+		}
+		assert.Equal(t, want != "", deleteField(fields, path), "%s", path)
+		if path == ".a.b/c.d" {
+			assert.Empty(t, fields["a.b/c"])
+			delete(fields, "a.b/c")
+		}
+		if want != "" {
+			assert.JSONEq(t, want, encode(fields), "%s", path)
+		}
+	}
+}
+
+// FuzzCompare compares hostile objects, as a server could send them.
+func FuzzCompare(f *testing.F) {
+	f.Add(comparedWant, comparedLive, `.spec.template.spec.containers[name="web"].image`)
+	f.Add(`{"apiVersion":"v1","kind":"x","a":[1]}`, `{"apiVersion":"v1","kind":"x","a":{},"metadata":{"managedFields":[1,{"fieldsV1":{"f:a":1,"k:":{},"k:{":{}}}]}}`, "[")
+	f.Fuzz(func(t *testing.T, want, live, path string) {
+		applied, err := unstructured.Decode([]byte(want))
+		if err != nil {
+			return
+		}
+		stored, err := unstructured.Decode([]byte(live))
+		if err != nil {
+			return
+		}
+		compare(applied, stored, "ours", true)
+		deleteField(applied.Object, path)
+	})
+}
