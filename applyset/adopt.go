@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -71,7 +70,7 @@ func (s *Set) Adopt(ctx context.Context, objects []*manifest.Object, opts *Adopt
 		o.Managers = KubectlManagers
 	}
 	a := &adoption{
-		run:       &run{Set: s, opts: ApplyOptions{DryRun: o.DryRun, OnEvent: o.OnEvent}},
+		run:       &run{Set: s, options: ApplyOptions{DryRun: o.DryRun, OnEvent: o.OnEvent}},
 		migration: migration{set: s, manager: s.FieldManager(), selects: o.Managers},
 		members:   o.Members,
 		read:      s.getParent,
@@ -122,7 +121,7 @@ func (a *adoption) adopt(ctx context.Context, objects []*manifest.Object) error 
 	if a.desired, err = a.desire(ctx, objects); err != nil {
 		return err
 	}
-	if ctx, err = a.begin(ctx); err != nil {
+	if ctx, err = a.begin(ctx, a.read, a.prepare); err != nil {
 		return err
 	}
 	a.parallel(len(a.changes), func(i int) { a.add(a.changes[i].member, a.write(ctx, a.changes[i])) })
@@ -132,51 +131,18 @@ func (a *adoption) adopt(ctx context.Context, objects []*manifest.Object) error 
 	return a.end(ctx)
 }
 
-// begin reads the objects and takes the lock, unless there is nothing to write. The returned context ends when the lock is lost.
-func (a *adoption) begin(ctx context.Context) (context.Context, error) {
-	parent, err := a.read(ctx)
-	if err != nil {
-		return ctx, err
+// prepare collects and plans the changes.
+func (a *adoption) prepare(ctx context.Context) (added scope, hasWrites bool, err error) {
+	if err := a.collect(ctx); err != nil {
+		return scope{}, false, err
 	}
-	for range maxReads {
-		if !a.opts.DryRun {
-			if parent, err = a.awaitLock(ctx, parent); err != nil {
-				return ctx, err
-			}
-		}
-		a.parent = parent
-		if err := a.collect(ctx); err != nil {
-			return ctx, err
-		}
-		a.parallel(len(a.changes), func(i int) { a.plan(ctx, a.changes[i]) })
-		if a.opts.DryRun || !a.hasWrites() {
-			return ctx, nil
-		}
-		if err := a.ensureParentNamespace(ctx); err != nil {
-			return ctx, err
-		}
-		locked, lock, err := a.acquire(ctx, parent, parent.recorded.union(a.labelled()))
-		if err == nil {
-			a.lock = lock
-			return locked, nil
-		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-			return ctx, err
-		}
-		before := parent.lock
-		if parent, err = a.read(ctx); err != nil {
-			return ctx, err
-		}
-		if err := sameRun(before, parent.lock); err != nil {
-			return ctx, err
-		}
-	}
-	return ctx, fmt.Errorf("the parent changes all the time (%d reads)", maxReads)
+	a.parallel(len(a.changes), func(i int) { a.plan(ctx, a.changes[i]) })
+	return a.labelled(), a.hasWrites(), nil
 }
 
 // hasWrites reports whether an object or the parent must change.
 func (a *adoption) hasWrites() bool {
-	isOurs := a.parent.object == nil || strings.HasPrefix(a.parent.tooling, toolName+"/")
+	isOurs := a.record.object == nil || strings.HasPrefix(a.record.tooling, toolName+"/")
 	return !isOurs || a.tooling != "" || slices.ContainsFunc(a.changes, func(c *change) bool { return c.patch != nil })
 }
 

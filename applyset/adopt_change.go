@@ -23,7 +23,7 @@ type change struct {
 // collect lists the objects to change: those to apply, the members of the parent, and further objects.
 func (a *adoption) collect(ctx context.Context) error {
 	var err error
-	if a.left, err = a.readMembers(ctx, a.parent.recorded, a.desired); err != nil {
+	if a.left, err = a.readMembers(ctx, a.record.recorded, a.desired); err != nil {
 		return err
 	}
 	a.changes = nil
@@ -54,7 +54,7 @@ func (a *adoption) collect(ctx context.Context) error {
 
 // further returns an object of AdoptOptions.Members.
 func (a *adoption) further(ctx context.Context, ref Reference) (*member, error) {
-	if ref == a.Set.parent.reference() {
+	if ref == a.parent.reference() {
 		return nil, fmt.Errorf("it is the parent of the set")
 	}
 	resource, err := a.servedKind(ctx, ref.Kind)
@@ -67,7 +67,7 @@ func (a *adoption) further(ctx context.Context, ref Reference) (*member, error) 
 	case !resource.APIResource().Namespaced:
 		m.Namespace = ""
 	case m.Namespace == "":
-		m.Namespace = a.Set.opts.Namespace
+		m.Namespace = a.opts.Namespace
 	}
 	m.setResource(resource)
 	return m, nil
@@ -160,7 +160,7 @@ func (a *adoption) write(ctx context.Context, c *change) Event {
 		return event
 	}
 	resource := c.resource
-	if a.opts.DryRun {
+	if a.options.DryRun {
 		resource = resource.WithDefaults(&dynamic.Defaults{DryRun: true})
 	}
 	patch := c.patch

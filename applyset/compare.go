@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/anykind/anykind/internal/managedfields"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -55,37 +56,26 @@ func compare(want, live *unstructured.Object, manager string, hasStatus bool) []
 }
 
 type comparison struct {
-	managers  []fieldsEntry // all but the set's
+	managers  []managedfields.Entry // all but the set's
 	isSecret  bool
 	isBuiltin bool
 	drifts    []FieldDrift
 }
 
-// fieldsEntry is an entry of managedFields.
-type fieldsEntry struct {
-	manager, subresource string
-	time                 time.Time
-	fields               map[string]any
-}
-
-// readManagers reads managedFields and returns the FieldsV1 that manager applied in a version, nil if it did not.
+// readManagers reads managedFields and returns the FieldsV1 that manager applied in a version, nil if it did not. Malformed
+// managedFields have no managers, so that the object is applied.
 func (c *comparison) readManagers(live *unstructured.Object, manager, apiVersion string) (owned map[string]any) {
-	metadata, _ := live.Object["metadata"].(map[string]any)
-	entries, _ := metadata["managedFields"].([]any)
-	for _, item := range entries {
-		entry, _ := item.(map[string]any)
-		fields, _ := entry["fieldsV1"].(map[string]any)
-		name, _ := entry["manager"].(string)
-		subresource, _ := entry["subresource"].(string)
-		if name == manager && entry["operation"] == "Apply" && subresource == "" {
-			if entry["apiVersion"] == apiVersion {
-				owned = fields
-			}
-			continue
+	entries, err := managedfields.Read(live.Object)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		switch {
+		case entry.Manager != manager || entry.Operation != managedfields.Apply || entry.Subresource != "":
+			c.managers = append(c.managers, entry)
+		case entry.APIVersion == apiVersion:
+			owned = entry.Fields
 		}
-		text, _ := entry["time"].(string)
-		at, _ := time.Parse(time.RFC3339, text) // zero if absent
-		c.managers = append(c.managers, fieldsEntry{name, subresource, at, fields})
 	}
 	return owned
 }
@@ -128,7 +118,7 @@ func (c *comparison) fields(path []string, owned, want, have map[string]any) {
 func join(path []string, step string) []string { return append(slices.Clip(path), step) }
 
 func (c *comparison) value(path []string, owned map[string]any, isOwned bool, want, have any, exists bool) {
-	isGranular := hasParts(owned) || c.isGranular(path) || isMetadata(path)
+	isGranular := managedfields.HasElements(owned) || c.isGranular(path) || isMetadata(path)
 	wantMap, isMap := want.(map[string]any)
 	haveMap, hasMap := have.(map[string]any)
 	wantList, isList := want.([]any)
@@ -165,16 +155,10 @@ func isEmpty(value any) bool {
 
 // isGranular reports whether a different manager owns a part of the field.
 func (c *comparison) isGranular(path []string) bool {
-	return slices.ContainsFunc(c.managers, func(entry fieldsEntry) bool {
-		fields, _ := descend(entry.fields, path)
-		return hasParts(fields)
+	return slices.ContainsFunc(c.managers, func(entry managedfields.Entry) bool {
+		fields, _ := descend(entry.Fields, path)
+		return managedfields.HasElements(fields)
 	})
-}
-
-// hasParts reports whether FieldsV1 has fields or items within a field, besides the field itself.
-func hasParts(fields map[string]any) bool {
-	_, hasSelf := fields["."]
-	return len(fields) > 1 || len(fields) == 1 && !hasSelf
 }
 
 func descend(fields map[string]any, path []string) (_ map[string]any, found bool) {
@@ -255,7 +239,7 @@ func (c *comparison) siblings(path []string, owned map[string]any) map[string]an
 		all = map[string]any{}
 	}
 	for _, entry := range c.managers {
-		fields, _ := descend(entry.fields, path)
+		fields, _ := descend(entry.Fields, path)
 		maps.Copy(all, fields)
 	}
 	return all
@@ -416,10 +400,11 @@ func (c *comparison) add(path []string, difference Difference, want, have any) {
 		drift.Have = encode(have)
 	}
 	for _, entry := range c.managers {
-		if _, owns := descend(entry.fields, path); owns && !entry.time.Before(drift.Time) {
-			drift.Manager = entry.manager
-			drift.Subresource = entry.subresource
-			drift.Time = entry.time
+		at, _ := time.Parse(time.RFC3339, entry.Time) // zero if unknown
+		if _, owns := descend(entry.Fields, path); owns && !at.Before(drift.Time) {
+			drift.Manager = entry.Manager
+			drift.Subresource = entry.Subresource
+			drift.Time = at
 		}
 	}
 	c.drifts = append(c.drifts, drift)

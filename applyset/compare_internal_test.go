@@ -12,13 +12,13 @@ import (
 )
 
 const comparedLive = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","labels":{"app":"web"},"managedFields":[
-	{"manager":"ours","operation":"Apply","apiVersion":"apps/v1","fieldsV1":{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{
+	{"manager":"ours","operation":"Apply","fieldsType":"FieldsV1","apiVersion":"apps/v1","fieldsV1":{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{
 		"f:replicas":{},"f:selector":{},"f:strategy":{},"f:template":{"f:spec":{"f:containers":{
 			"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{},"f:args":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}},
 				"f:resources":{"f:requests":{"f:cpu":{}}}},
 			"k:{\"name\":\"log\"}":{".":{},"f:name":{}}}}}}}},
-	{"manager":"theirs","operation":"Update","apiVersion":"apps/v1","time":"2026-01-02T03:04:05Z","fieldsV1":{"f:spec":{"f:paused":{}}}},
-	{"manager":"scaler","operation":"Update","subresource":"scale","apiVersion":"apps/v1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
+	{"manager":"theirs","operation":"Update","fieldsType":"FieldsV1","apiVersion":"apps/v1","time":"2026-01-02T03:04:05Z","fieldsV1":{"f:spec":{"f:paused":{}}}},
+	{"manager":"scaler","operation":"Update","subresource":"scale","fieldsType":"FieldsV1","apiVersion":"apps/v1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]},
 	"spec":{"replicas":2,"paused":true,"selector":{"matchLabels":{"app":"web"}},"strategy":{"type":"RollingUpdate"},"template":{"spec":{"containers":[
 		{"name":"web","image":"nginx","args":["a","b"],"ports":[{"containerPort":80,"protocol":"TCP"}],"resources":{"requests":{"cpu":"1"}}},
 		{"name":"log","image":"log"}]}}},"status":{"replicas":2}}`

@@ -25,8 +25,8 @@ var (
 // CustomResourceDefinitions, are kept like in Apply, and so is the parent then. A set without a parent is an error for which
 // apierrors.IsNotFound holds.
 func (s *Set) Delete(ctx context.Context, opts *ApplyOptions) ([]Event, error) {
-	r := &run{Set: s, opts: valueOf(opts), isDelete: true}
-	r.opts.KeepLeft = false
+	r := &run{Set: s, options: valueOf(opts), isDelete: true}
+	r.options.KeepLeft = false
 	err := r.delete(ctx)
 	if err != nil {
 		err = fmt.Errorf("delete the set of %s: %w", s.parent, err)
@@ -43,10 +43,10 @@ func (r *run) delete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := resource.Metadata().Get(ctx, r.Set.parent.Name, nil); err != nil {
+	if _, err := resource.Metadata().Get(ctx, r.parent.Name, nil); err != nil {
 		return err
 	}
-	if ctx, err = r.begin(ctx); err != nil {
+	if ctx, err = r.begin(ctx, r.readParent, r.readSet); err != nil {
 		return err
 	}
 	r.prune(ctx)
@@ -67,20 +67,20 @@ func (r *run) checkLeft(ctx context.Context) error {
 func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 	owners := m.live.GetOwnerReferences()
 	switch {
-	case r.opts.KeepLeft:
+	case r.options.KeepLeft:
 		return "left the set", nil
 	case len(owners) > 0:
 		return fmt.Sprintf("it has the owner %s %q", owners[0].Kind, owners[0].Name), nil
 	case m.live.GetDeletionTimestamp() != nil:
 		return "", nil
-	case m.Kind == namespaceKind && m.Name == r.Set.parent.Namespace && !r.isDelete:
+	case m.Kind == namespaceKind && m.Name == r.parent.Namespace && !r.isDelete:
 		return "it contains the parent of the set", nil
 	}
 	if needs := r.desiredIn(m); needs != nil {
 		return fmt.Sprintf("%s needs it", needs.Reference), nil
 	}
 	switch {
-	case r.opts.PruneShared:
+	case r.options.PruneShared:
 		return "", nil
 	case m.Kind == namespaceKind:
 		return r.foreignInNamespace(ctx, m.Name)
@@ -139,7 +139,7 @@ func (r *run) foreignOfKind(ctx context.Context, definition *member) (string, er
 // foreign returns a reason if a collection has an object that is no member.
 func (r *run) foreign(ctx context.Context, collection *dynamic.Resource) (string, error) {
 	isExpected := func(obj *unstructured.Object) bool {
-		return len(obj.GetOwnerReferences()) > 0 || obj.GetName() == r.Set.parent.Name && r.isParent(collection.APIResource(), obj) ||
+		return len(obj.GetOwnerReferences()) > 0 || obj.GetName() == r.parent.Name && r.isParent(collection.APIResource(), obj) ||
 			isInEveryNamespace(collection.APIResource().GVK.GroupKind(), obj)
 	}
 	for obj, err := range collection.Metadata().List(ctx, &metav1.ListOptions{LabelSelector: PartOfLabel + "!=" + r.id}) {
@@ -158,7 +158,7 @@ func (r *run) foreign(ctx context.Context, collection *dynamic.Resource) (string
 }
 
 func (r *run) isParent(api *discovery.Resource, obj *unstructured.Object) bool {
-	return Reference{Kind: api.GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()} == r.Set.parent.reference()
+	return Reference{Kind: api.GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()} == r.parent.reference()
 }
 
 // isInEveryNamespace reports whether controllers create the object in every namespace, or for every Service.
@@ -199,7 +199,7 @@ func (r *run) leftStages() [][]*member {
 		objects[i] = m.live
 		byObject[m.live] = m
 	}
-	plan, err := dynamic.InstallOrder(objects, r.Set.opts.Namespace)
+	plan, err := dynamic.InstallOrder(objects, r.opts.Namespace)
 	if err != nil {
 		return [][]*member{r.left} // annotations changed in the cluster do not block the deletion
 	}
@@ -226,7 +226,7 @@ func (r *run) pruneMember(ctx context.Context, m *member) Event {
 		return event
 	}
 	remaining, err := r.deleteMember(ctx, m)
-	if event.Err = err; err == nil && !r.opts.DryRun {
+	if event.Err = err; err == nil && !r.options.DryRun {
 		m.live = remaining
 	}
 	return event
@@ -240,12 +240,12 @@ const maxDeletes = 10
 func (r *run) deleteMember(ctx context.Context, m *member) (remaining *unstructured.Object, err error) {
 	background := metav1.DeletePropagationBackground
 	resource := m.resource
-	if r.opts.DryRun {
+	if r.options.DryRun {
 		resource = resource.WithDefaults(&dynamic.Defaults{DryRun: true})
 	}
 	live := m.live
 	for range maxDeletes {
-		if !r.opts.DryRun {
+		if !r.options.DryRun {
 			if err := r.lock.check(ctx); err != nil {
 				return nil, err
 			}
@@ -284,7 +284,7 @@ const prunedTimeout = time.Minute
 
 // awaitPruned waits until a deleted object is gone.
 func (r *run) awaitPruned(ctx context.Context, m *member) {
-	if m.live == nil || m.kept != "" || r.opts.DryRun || ctx.Err() != nil {
+	if m.live == nil || m.kept != "" || r.options.DryRun || ctx.Err() != nil {
 		return
 	}
 	if !r.isDelete {

@@ -67,8 +67,8 @@ func isMember(fields map[string]any) bool {
 	return found || len(fields) == 0
 }
 
-// hasElements reports whether fields has paths of its own, besides its membership.
-func hasElements(fields map[string]any) bool {
+// HasElements reports whether fields has paths of its own, besides its membership.
+func HasElements(fields map[string]any) bool {
 	_, found := fields[self]
 	return len(fields) > 1 || len(fields) == 1 && !found
 }

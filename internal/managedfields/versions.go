@@ -22,7 +22,7 @@ func split(fields map[string]any, from, to any) (same, different map[string]any)
 		toValue, inTo := element(to, name)
 		sameBelow, differentBelow := split(child, fromValue, toValue)
 		isSame := inFrom && inTo && reflect.DeepEqual(fromValue, toValue)
-		if hasElements(child) { // the members of the map or list are compared on their own
+		if HasElements(child) { // the members of the map or list are compared on their own
 			isSame = inFrom && inTo && reflect.TypeOf(fromValue) == reflect.TypeOf(toValue)
 		}
 		add(same, name, sameBelow, isMember(child) && isSame)
