@@ -166,9 +166,9 @@ func scenarios(group string) []scenario {
 		},
 		{
 			name:     "the status stays",
-			kubectl:  []step{apply(web)},
-			others:   []step{{`patch deployment web --subresource=status --type=merge -p {"status":{"observedGeneration":1,"replicas":3}}`, ""}},
-			manifest: webAfter,
+			kubectl:  []step{apply(ingress(", labels: {app: x}"))},
+			others:   []step{{`patch ingress web --subresource=status --type=merge -p {"status":{"loadBalancer":{"ingress":[{"ip":"10.0.0.1"}]}}}`, ""}},
+			manifest: ingress(""),
 		},
 		{
 			name:     "fields of a different manager stay",
@@ -229,4 +229,14 @@ func scenarios(group string) []scenario {
 		},
 	}
 	return all
+}
+
+// ingress is an object whose status no controller of the sandbox writes.
+func ingress(labels string) string {
+	return `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web` + labels + `}
+spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
+`
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -134,7 +135,7 @@ func (e *environment) within(namespace string) *environment {
 }
 
 // state returns the fields of an object and the fields of its owners, without names of the namespace and without fields of the
-// server.
+// server and its controllers.
 func (e *environment) state(t *testing.T, obj *manifest.Object) (object string, owners map[string]string) {
 	t.Helper()
 	resource, err := e.ForObject(t.Context(), obj.Object)
@@ -143,6 +144,9 @@ func (e *environment) state(t *testing.T, obj *manifest.Object) (object string, 
 	require.NoError(t, err)
 	owners = map[string]string{}
 	for _, entry := range live.GetManagedFields() {
+		if strings.HasPrefix(entry.Manager, "kube-controller-manager") {
+			continue
+		}
 		key := fmt.Sprint(entry.Manager, " ", entry.Operation, " ", entry.APIVersion, " ", entry.Subresource)
 		fields, err := json.Marshal(entry.FieldsV1)
 		require.NoError(t, err)
@@ -151,6 +155,14 @@ func (e *environment) state(t *testing.T, obj *manifest.Object) (object string, 
 	metadata, _ := live.Object["metadata"].(map[string]any)
 	for _, name := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp"} {
 		delete(metadata, name)
+	}
+	if live.GetKind() == "Deployment" { // its controller may run
+		delete(live.Object, "status")
+		_, err := unstructured.Delete(live, "metadata", "annotations", "deployment.kubernetes.io/revision")
+		require.NoError(t, err)
+		if len(live.GetAnnotations()) == 0 {
+			delete(metadata, "annotations")
+		}
 	}
 	text, err := json.MarshalIndent(live.Object, "", " ")
 	require.NoError(t, err)
