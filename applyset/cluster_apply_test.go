@@ -1,8 +1,10 @@
 package applyset_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,7 +113,9 @@ func TestSet_ApplyAndPrune(t *testing.T) {
 		"kept Namespace " + e.namespace + "-more",
 	}, outcomes(events))
 
-	events, err = set.Delete(t.Context(), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // the deletion of a Namespace needs its controller
+	defer cancel()
+	events, err = set.Delete(ctx, nil)
 	require.NoError(t, err)
 	assert.Subset(t, outcomes(events), []string{"pruned Secret password", "pruned Namespace " + e.namespace + "-more"})
 	_, err = set.Delete(t.Context(), nil)
