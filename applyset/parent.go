@@ -144,7 +144,7 @@ func (s *Set) readParent(ctx context.Context) (*parentState, error) {
 		return state, err
 	}
 	if tool, _, _ := strings.Cut(state.tooling, "/"); tool != toolName {
-		return nil, fmt.Errorf("the parent %s is managed by tooling %q (call Adopt to take the set over)", s.parent, state.tooling)
+		return nil, &ToolingError{s.parent, state.tooling}
 	}
 	return state, nil
 }

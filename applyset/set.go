@@ -153,6 +153,17 @@ func (e *ObjectError) Error() string {
 // Unwrap returns Err.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
+// ToolingError reports that the parent belongs to a different tool. [Set.Adopt] takes the set over.
+type ToolingError struct {
+	Parent Parent
+	// Tooling is the tool with its version: "kubectl/v1.36.3".
+	Tooling string
+}
+
+func (e *ToolingError) Error() string {
+	return fmt.Sprintf("the parent %s is managed by tooling %q (call Adopt to take the set over)", e.Parent, e.Tooling)
+}
+
 // OwnedError reports that an object is a member of a different set.
 type OwnedError struct {
 	// ID is the ID of that set, and Manager the field manager of its label. Manager is empty if it is not known.

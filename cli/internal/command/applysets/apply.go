@@ -94,8 +94,13 @@ func objectError(err error) error {
 	return err
 }
 
-// setErrors splits the error of a set, without the errors of events. Unknown kinds have kubectl's text.
+// setErrors splits the error of a set, without the errors of events. Unknown kinds have kubectl's text, and a set of a different tool
+// has a hint for the command line.
 func setErrors(err error, events []applyset.Event, objects []*manifest.Object) []error {
+	var tooling *applyset.ToolingError
+	if errors.As(err, &tooling) {
+		return []error{fmt.Errorf("the set of %s is managed by tooling %q (take it over with --adopt)", tooling.Parent, tooling.Tooling)}
+	}
 	parts := unreported(err, events)
 	for i, part := range parts {
 		parts[i] = resolveError(part, objects)
