@@ -264,34 +264,40 @@ func (s *Set) readKind(ctx context.Context, kind schema.GroupKind, resource *dyn
 	if !resource.APIResource().Supports("list") {
 		return fmt.Errorf("%s cannot be a member: the server does not list it", kind)
 	}
-	for _, handle := range s.handles(resource, all) {
-		if err := s.list(ctx, handle, all, add); err == nil {
-			continue
-		} else if len(all.namespaces) < 2 || !apierrors.IsForbidden(err) {
-			return err
-		}
-		for _, namespace := range slices.Sorted(maps.Keys(all.namespaces)) {
-			if err := s.list(ctx, resource.Namespace(namespace), all, add); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return s.eachHandle(ctx, resource, all, func(ctx context.Context, handle *dynamic.Resource) error {
+		return s.list(ctx, handle, all, add)
+	})
 }
 
-// handles returns the handles to list or follow a resource: in its only namespace, or in all.
-func (s *Set) handles(resource *dynamic.Resource, all scope) []*dynamic.Resource {
-	namespaces := slices.Collect(maps.Keys(all.namespaces))
+// eachHandle calls read for a handle that selects the recorded namespaces: the only namespace, or all. If reading all namespaces is
+// forbidden, it calls read for each recorded namespace, concurrently.
+func (s *Set) eachHandle(ctx context.Context, resource *dynamic.Resource, all scope, read func(context.Context, *dynamic.Resource) error) error {
+	namespaces := slices.Sorted(maps.Keys(all.namespaces))
 	switch {
 	case !resource.APIResource().Namespaced:
-		return []*dynamic.Resource{resource}
+		return read(ctx, resource)
 	case len(namespaces) == 0:
 		return nil
 	case len(namespaces) == 1:
-		return []*dynamic.Resource{resource.Namespace(namespaces[0])}
-	default:
-		return []*dynamic.Resource{resource.AllNamespaces()}
+		return read(ctx, resource.Namespace(namespaces[0]))
 	}
+	err := read(ctx, resource.AllNamespaces())
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(namespaces))
+	var wg sync.WaitGroup
+	for i, namespace := range namespaces {
+		wg.Go(func() {
+			if errs[i] = read(ctx, resource.Namespace(namespace)); errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func (s *Set) list(ctx context.Context, handle *dynamic.Resource, all scope, add func(*unstructured.Object, *dynamic.Resource)) error {

@@ -135,7 +135,7 @@ func (w *waiter) follow(ctx context.Context, m *member, stop context.CancelCause
 		}
 		resource = served[0]
 	}
-	for _, handle := range w.handles(resource, w.desired.scope) {
+	return w.eachHandle(ctx, resource, w.desired.scope, func(ctx context.Context, handle *dynamic.Resource) error {
 		for change, err := range handle.Follow(ctx, &dynamic.FollowOptions{LabelSelector: w.selector()}) {
 			if err != nil {
 				return err
@@ -144,8 +144,8 @@ func (w *waiter) follow(ctx context.Context, m *member, stop context.CancelCause
 				w.record(m, resource, change, stop)
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (w *waiter) record(m *member, resource *dynamic.Resource, change dynamic.Change[unstructured.Object], stop context.CancelCauseFunc) {
