@@ -1,15 +1,18 @@
 package applyset_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/applyset"
@@ -131,6 +134,46 @@ func TestSet_OverlappingSets(t *testing.T) {
 			_, err := e.set(parents[1-winner]).Apply(t.Context(), nil, opts)
 			require.NoError(t, err)
 			assert.Equal(t, []string{[]string{"a", "b"}[1-winner]}, deletes(), "only the loser's own object")
+		})
+	}
+}
+
+// TestSet_AwaitsExpiryOfLock applies a set with the lock of a process that renews it a number of times and ends.
+func TestSet_AwaitsExpiryOfLock(t *testing.T) {
+	for name, tc := range map[string]struct {
+		renewals int
+		isLocked bool
+	}{"ended": {0, false}, "last request arrives late": {1, false}, "alive": {20, true}} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnvironment(t)
+			set := e.set("expiry")
+			_, err := set.Apply(t.Context(), e.configMaps(t, "x", "a"), nil)
+			require.NoError(t, err)
+			secrets := client.Resource(t, e.Client, "secrets").Namespace(e.namespace)
+			renew := func(renewals int) {
+				record := fmt.Sprintf(`{"holder":"other","id":"x","duration":"500ms","renewed":"2026-01-01T00:00:00Z","renewals":%d}`, renewals)
+				patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"applyset.anykind.dev/lock": record}}})
+				assert.NoError(t, err)
+				_, err = secrets.Patch(t.Context(), "expiry", types.MergePatchType, patch, nil)
+				assert.NoError(t, err)
+			}
+			renew(0)
+			var running sync.WaitGroup
+			running.Go(func() {
+				for i := range tc.renewals {
+					time.Sleep(100 * time.Millisecond)
+					renew(i + 1)
+				}
+			})
+			_, err = set.Apply(t.Context(), e.configMaps(t, "z", "a"), nil)
+			running.Wait()
+			if !tc.isLocked {
+				require.NoError(t, err)
+				return
+			}
+			var locked *applyset.LockedError
+			require.ErrorAs(t, err, &locked)
+			assert.Equal(t, "other", locked.Holder)
 		})
 	}
 }

@@ -216,15 +216,17 @@ func (l *lock) handOver(tooling string) {
 }
 
 // awaitLock returns the parent once its lock can be taken over: it is released, or has not been renewed for its duration. It returns
-// a [*LockedError] as soon as the holder writes.
+// a [*LockedError] as soon as the holder lives: it releases the lock, or renews it twice. A single renewal can be the last request of a
+// process that has ended.
 func (s *Set) awaitLock(ctx context.Context, parent *parentState) (*parentState, error) {
-	first := parent.lock
-	if !first.isHeld() {
+	seen := parent.lock
+	if !seen.isHeld() {
 		return parent, nil
 	}
-	deadline := time.Now().Add(first.Duration.Duration)
+	renewals := 0
+	deadline := time.Now().Add(seen.Duration.Duration)
 	for parent.lock.isHeld() {
-		wait := min(time.Until(deadline), first.Duration.Duration/6)
+		wait := min(time.Until(deadline), seen.Duration.Duration/6)
 		if wait <= 0 {
 			return parent, nil
 		}
@@ -237,16 +239,23 @@ func (s *Set) awaitLock(ctx context.Context, parent *parentState) (*parentState,
 		if parent, err = s.readParent(ctx); err != nil {
 			return nil, err
 		}
-		if err := sameRun(first, parent.lock); err != nil {
+		if err := otherRun(seen, parent.lock); err != nil {
 			return nil, err
+		}
+		if parent.lock != nil && *parent.lock != *seen {
+			if renewals++; renewals > 1 {
+				return nil, &LockedError{Holder: parent.lock.Holder, Renewed: parent.lock.Renewed}
+			}
+			seen = parent.lock
+			deadline = time.Now().Add(seen.Duration.Duration)
 		}
 	}
 	return parent, nil
 }
 
-// sameRun returns a [*LockedError] if a run has written the lock since it was read.
-func sameRun(before, now *lockRecord) error {
-	if now == nil || before != nil && *before == *now {
+// otherRun returns a [*LockedError] if a run has taken or released the lock since it was read.
+func otherRun(before, now *lockRecord) error {
+	if now == nil || before != nil && before.ID == now.ID && before.Released == now.Released {
 		return nil
 	}
 	return &LockedError{Holder: now.Holder, Renewed: now.Renewed}

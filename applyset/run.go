@@ -64,7 +64,7 @@ func (r *run) begin(ctx context.Context, read func(context.Context) (*parentStat
 		if parent, err = read(ctx); err != nil {
 			return ctx, err
 		}
-		if err := sameRun(before, parent.lock); err != nil {
+		if err := otherRun(before, parent.lock); err != nil {
 			return ctx, err
 		}
 	}
