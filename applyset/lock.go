@@ -3,6 +3,7 @@ package applyset
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/unstructured"
 )
@@ -20,7 +20,7 @@ import (
 // lockRecord is the value of lockAnnotation.
 type lockRecord struct {
 	Holder string `json:"holder"`
-	// ID is a new UUID for each run.
+	// ID is random for each run.
 	ID string `json:"id"`
 	// Duration is the holder's Options.LockDuration, such as "15s".
 	Duration metav1.Duration `json:"duration"`
@@ -75,7 +75,7 @@ type lock struct {
 // or IsAlreadyExists holds for the error. The returned context ends when the lock is lost.
 func (s *Set) acquire(ctx context.Context, parent *parentState, recorded scope) (context.Context, *lock, error) {
 	l := &lock{set: s, recorded: recorded, stopped: make(chan struct{}), record: lockRecord{
-		Holder: s.opts.Holder, ID: string(uuid.NewUUID()), Duration: metav1.Duration{Duration: s.opts.LockDuration},
+		Holder: s.opts.Holder, ID: rand.Text(), Duration: metav1.Duration{Duration: s.opts.LockDuration},
 	}}
 	if parent.object != nil {
 		l.resourceVersion = parent.object.GetResourceVersion()
