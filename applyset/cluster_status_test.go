@@ -80,7 +80,7 @@ metadata: {name: unchanged}
 	}, outcomes(events))
 }
 
-// TestSet_WaitNamesUnreadyObjects waits for objects, one of which gets no pods.
+// TestSet_WaitNamesUnreadyObjects waits for a pod on a node that does not exist, and for a Service of the pod without an address.
 func TestSet_WaitNamesUnreadyObjects(t *testing.T) {
 	e := newEnvironment(t)
 	set := e.set("wait")
@@ -95,9 +95,9 @@ metadata: {name: web, labels: {app: web}}
 spec: {automountServiceAccountToken: false, nodeName: none, containers: [{name: web, image: nginx}]}
 ---
 apiVersion: v1
-kind: ReplicationController
+kind: Service
 metadata: {name: web}
-spec: {replicas: 1, selector: {app: web}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: nginx}]}}}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}
 `)
 	progress := map[string]readiness.Status{}
 	onProgress := func(ref applyset.Reference, result readiness.Result) { progress[ref.String()] = result.Status }
@@ -127,7 +127,7 @@ involvedObject: {apiVersion: v1, kind: Pod, name: web, namespace: NAMESPACE, uid
 		names = append(names, object.Object.String())
 		assert.Equal(t, []string{`BackOff: Back-off pulling image "nginx"`}, object.Warnings, "%s", object.Object)
 	}
-	assert.Equal(t, []string{`Pod "` + e.namespace + `/web"`, `ReplicationController "` + e.namespace + `/web"`}, names)
+	assert.Equal(t, []string{`Pod "` + e.namespace + `/web"`, `Service "` + e.namespace + `/web"`}, names)
 	assert.Equal(t, readiness.Current, progress[`ConfigMap "`+e.namespace+`/ready"`])
 
 	require.NoError(t, set.Wait(t.Context(), objects[:1], nil))
