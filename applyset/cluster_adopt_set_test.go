@@ -275,7 +275,7 @@ func TestSet_AdoptConvergesAfterKill(t *testing.T) {
 				kill.armed.Store(true)
 				parent := applyset.Parent{Namespace: e.namespace, Name: "shop"}
 				killed := call(t, e, applyset.New(doomed, parent, &applyset.Options{LockDuration: 150 * time.Millisecond})) != nil
-				if err := call(t, e, set); err != nil { // the killed Handover was complete
+				if err := afterKill(func() error { return call(t, e, set) }); err != nil { // the killed Handover was complete
 					require.ErrorContains(t, err, `managed by tooling "kubectl/v1.36.3"`, "after kill %d", kills)
 				}
 				if name == "adopt" {
