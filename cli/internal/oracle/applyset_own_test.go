@@ -28,6 +28,9 @@ const statusHeader = `^NAMESPACE +OBJECT +STATUS +DRIFT +FIELD +MANAGER +AGE +ME
 // setObjects are the objects of the lines. The password of the Secret is "secret".
 var setObjects = docs(setOne, setTwo, setSecret)
 
+// setBalancer is never ready: the sandbox has no cloud.
+const setBalancer = "apiVersion: v1\nkind: Service\nmetadata: {name: balancer}\nspec: {type: LoadBalancer, ports: [{port: 80}]}\n"
+
 func TestAnyctl_Sets(t *testing.T) {
 	o := newSetOracle(t)
 	for name, lines := range map[string][]setLine{
@@ -58,7 +61,7 @@ func TestAnyctl_Sets(t *testing.T) {
 			{"", "apply --prune --applyset=set -n $NS -f -", "", webDeployment, false},
 			{
 				"scale deploy web --replicas=5", "status --applyset=set -n $NS -f -",
-				`\n\S+ +deployment.apps/web +InProgress +changed +\.spec\.replicas +kubectl \(scale\) +- +2 → 5\n`, webDeployment, true,
+				`\n\S+ +deployment.apps/web +\S+ +changed +\.spec\.replicas +kubectl \(scale\) +- +2 → 5\n`, webDeployment, true,
 			},
 		},
 		"delete": {
@@ -75,15 +78,15 @@ func TestAnyctl_Sets(t *testing.T) {
 			{"", "apply --prune --applyset=set -n $NS -f - --wait --timeout=1m", `^configmap/one serverside-applied\n$`, setOne, false},
 			{
 				"", "apply --prune --applyset=set -n $NS -f - --wait --timeout=2s",
-				`(?s)deployment.apps/web serverside-applied\n.*error: timed out waiting: 1 of 2 objects are not ready\n\* Deployment.apps "\S+/web" is InProgress: .*\n$`,
-				docs(setOne, webDeployment), true,
+				`(?s)service/balancer serverside-applied\n.*error: timed out waiting: 1 of 2 objects are not ready\n\* Service "\S+/balancer" is InProgress: .*\n$`,
+				docs(setOne, setBalancer), true,
 			},
 		},
 		"kept": {
-			{"create cm owner", "apply --prune --applyset=set -n $NS -f -", "", setOne, false},
-			{
-				"patch cm one --type=merge -p '{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"owner\",\"uid\":\"1\"}]}}'",
-				"apply --prune --applyset=set -n $NS -f -", `Warning: ConfigMap "\S+/one" left the set and is kept: it has the owner ConfigMap "owner"\n`, setTwo, false,
+			{"", "apply --prune --applyset=set -n $NS -f -", "", setOne, false},
+			{ // the garbage collector does not know the kind of the owner
+				"patch cm one --type=merge -p '{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"none.example.com/v1\",\"kind\":\"Tree\",\"name\":\"owner\",\"uid\":\"1\"}]}}'",
+				"apply --prune --applyset=set -n $NS -f -", `Warning: ConfigMap "\S+/one" left the set and is kept: it has the owner Tree "owner"\n`, setTwo, false,
 			},
 			{"", "get cm one -o name", `^configmap/one\n$`, "", false},
 		},

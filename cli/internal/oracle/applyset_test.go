@@ -27,7 +27,7 @@ func TestApplySet_SameAsKubectl(t *testing.T) {
 	}
 }
 
-// newSetOracle returns an oracle without fixtures, for a cluster without controllers.
+// newSetOracle returns an oracle without fixtures.
 func newSetOracle(t *testing.T) *oracle {
 	t.Helper()
 	kubeconfig := cluster.Kubeconfig(t)
@@ -134,9 +134,12 @@ func normalizedMember(t *testing.T, obj *unstructured.Object) string {
 	t.Helper()
 	annotations := maps.Clone(obj.GetAnnotations())
 	maps.DeleteFunc(annotations, func(name, _ string) bool {
-		return name == "applyset.kubernetes.io/tooling" || name == "applyset.anykind.dev/lock"
+		return name == "applyset.kubernetes.io/tooling" || name == "applyset.anykind.dev/lock" || name == "deployment.kubernetes.io/revision"
 	})
 	obj.SetAnnotations(annotations)
+	if kind := obj.GetKind(); kind == "Deployment" || kind == "Job" { // their controllers write at any time
+		delete(obj.Object, "status")
+	}
 	for _, field := range []string{"clusterIP", "clusterIPs"} {
 		_, err := unstructured.Delete(obj, "spec", field)
 		require.NoError(t, err)
