@@ -11,7 +11,7 @@ import (
 
 // run is a task of a side, in a process of its own.
 type run struct {
-	side  string // "ours", "theirs" or controllerRuntime
+	side  string // "ours", "theirs", controllerRuntime or flux
 	task  string
 	count int // number of expected objects, events or calls
 }
@@ -105,6 +105,7 @@ func (o *options) all() []comparison {
 		all = append(all, customComparisons(count)...)
 	}
 	all = append(all, mixedComparisons(slices.Min(o.pods))...)
+	all = append(all, applySetComparisons(o.pods)...)
 	all = append(all, programComparisons()...)
 	all = append(all, cliComparisons(o.pods, o.definitions)...)
 	return all

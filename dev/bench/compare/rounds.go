@@ -30,6 +30,7 @@ var stages = [][]string{
 	{"cache-churn", "cache-churn-typed", "cache-churn-lazy", "cache-churn-packed"},
 	{"custom", "custom-lazy", "custom-packed"},
 	{"mixed", "mixed-lazy", "mixed-packed", "mixed-typed"},
+	{"applyset"},
 }
 
 // measureAll measures the groups in sequence, and saves the figures of each group.
@@ -93,7 +94,7 @@ func (o *options) roundsOf(r run) int {
 		return 1 // a minute each
 	case r.task == "first":
 		return 11
-	case r.count > 10_000, r.task == "iterate", strings.HasPrefix(r.task, "mixed"): // each run writes all objects again
+	case r.count > 10_000, r.task == "iterate", r.task == "applyset", strings.HasPrefix(r.task, "mixed"): // each run writes all objects again
 		return 3
 	default:
 		return 7

@@ -63,6 +63,9 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		return s.prepareCustom(ctx, r.count)
 	case "first":
 		return at, s.write(ctx, http.MethodPost, "/apis/apps/v1/namespaces/"+s.conn.Namespace()+"/deployments", deploymentBody)
+	case "applyset":
+		at.namespace = "bench-applyset"
+		return at, s.createNamespace(ctx, at.namespace)
 	case "calls", "floor-calls":
 		at.namespace = "bench-calls"
 		return at, s.createNamespace(ctx, at.namespace)

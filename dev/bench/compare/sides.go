@@ -29,6 +29,7 @@ type sides struct {
 	dir, kubeconfig, anyctl, kubectl string
 	port                             string // of the API server
 	hasControllerRuntime             bool   // set by buildControllerRuntime
+	hasFlux                          bool   // set by buildFlux
 }
 
 // build builds both sides like a release: without cgo, without symbols.
@@ -61,6 +62,11 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 func (s *sides) task(ctx context.Context, r run, at place, more ...string) (measure.Figures, error) {
 	if r.side == controllerRuntime {
 		if err := s.buildControllerRuntime(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if r.side == flux {
+		if err := s.buildFlux(ctx); err != nil {
 			return nil, err
 		}
 	}

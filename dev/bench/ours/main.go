@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,8 +18,9 @@ import (
 
 // side is the pods of a namespace, accessed by anykind.
 type side struct {
-	client *dynamic.Client
-	pods   *dynamic.Resource
+	client   *dynamic.Client
+	pods     *dynamic.Resource
+	requests *atomic.Int64 // of the task applyset
 }
 
 func main() { measure.Main(prepare) }
@@ -30,6 +32,10 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	}
 	cfg.DisableCompression = strings.HasSuffix(s.Task, "-plain")
 	s.Task, cfg.Protobuf = strings.CutSuffix(s.Task, "-protobuf")
+	requests := &atomic.Int64{}
+	if s.Task == "applyset" {
+		cfg.OnAttempt = countRequests(requests)
+	}
 	client, err := dynamic.Connect(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -38,7 +44,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if err != nil {
 		return nil, err
 	}
-	ours := &side{client: client, pods: pods.Namespace(s.Namespace)}
+	ours := &side{client: client, pods: pods.Namespace(s.Namespace), requests: requests}
 	if _, err := ours.pods.ListPage(ctx, &metav1.ListOptions{Limit: 1}); err != nil {
 		return nil, err
 	}
@@ -71,6 +77,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"cache-minute": ours.cacheEvent,
 		"cache-churn":  ours.churn, "cache-churn-lazy": ours.churnLazy, "cache-churn-packed": ours.churnPacked,
 		"custom": ours.custom, "custom-lazy": ours.customLazy, "custom-packed": ours.customPacked,
-		"mixed": ours.mixed, "mixed-lazy": ours.mixedLazy, "mixed-packed": ours.mixedPacked,
+		"applyset": ours.applySet,
+		"mixed":    ours.mixed, "mixed-lazy": ours.mixedLazy, "mixed-packed": ours.mixedPacked,
 	}, nil
 }
