@@ -5,10 +5,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dev/bench/internal/program"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // flux is the program with Flux's library for server-side apply.
@@ -55,4 +58,20 @@ func (s *sides) buildFlux(ctx context.Context) error {
 	err := program.Build(ctx, "", module+flux, filepath.Join(s.dir, flux), []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
 	s.hasFlux = err == nil
 	return err
+}
+
+// manifestName is the file with the objects of a set.
+const manifestName = "set.yaml"
+
+// writeSet writes the objects of a set, without a namespace.
+func (s *server) writeSet(count int) error {
+	objects, err := measure.SetObjects("", count)
+	if err != nil {
+		return err
+	}
+	text, err := unstructured.EncodeYAML(objects...)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, manifestName), text, 0o600)
 }

@@ -22,7 +22,7 @@ import (
 // cliTask is a command line for whole processes of anyctl and kubectl.
 type cliTask struct {
 	what string
-	args []string // NAMESPACE and OTHERS are replaced
+	args []string // NAMESPACE, OTHERS, SIDE and MANIFEST are replaced
 	// minOutput is the minimum number of output lines, multiplied by the run's count if perObject.
 	minOutput int
 	perObject bool
@@ -38,7 +38,10 @@ var cliTasks = map[string]cliTask{
 	"cli-version":       {"version", []string{"version"}, 2, false},
 	"cli-api-resources": {"api-resources with many CRDs", []string{"api-resources"}, 1, true},
 	"cli-complete":      {"completion of a pod's name", []string{"__complete", "get", "pods", "-n", "NAMESPACE", "web-7c5ddbdf54-0000"}, 10, false},
-	"cli-delete":        {"delete of 100 objects", []string{"delete", "configmaps", "-n", "NAMESPACE", "--all"}, 100, false},
+	"cli-applyset": {"apply --server-side --prune of an unchanged set of 1,000 objects", []string{
+		"apply", "--server-side", "--prune", "--applyset=set", "-n", "NAMESPACE-SIDE", "-f", "MANIFEST",
+	}, maxSetObjects, false},
+	"cli-delete": {"delete of 100 objects", []string{"delete", "configmaps", "-n", "NAMESPACE", "--all"}, 100, false},
 }
 
 // cliGet lists pods of all namespaces but OTHERS, the namespaces of earlier benchmarks.
@@ -90,6 +93,7 @@ func cliComparisons(pods []int, definitions int) []comparison {
 	add("cli-api-resources", definitions, 1)
 	add("cli-complete", short, 1)
 	add("cli-delete", deleted, 1)
+	add("cli-applyset", maxSetObjects, 1)
 	return append(all, comparison{
 		"cli-size", "size of anyctl and kubectl, stripped", 0.3, cost{run{"ours", "cli-size", 1}, "size"}, cost{run{"theirs", "cli-size", 1}, "size"},
 	})
@@ -147,10 +151,12 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "NAMESPACE", at.namespace)
 		args[i] = strings.ReplaceAll(args[i], "OTHERS", server.otherLists(at.namespace))
+		args[i] = strings.ReplaceAll(args[i], "SIDE", r.side)
+		args[i] = strings.ReplaceAll(args[i], "MANIFEST", filepath.Join(server.dir, manifestName))
 	}
 	command := exec.CommandContext(ctx, filepath.Join(s.dir, "processcost"), append([]string{path}, args...)...)
 	home := filepath.Join(s.dir, "home-"+r.side)
-	command.Env = []string{"KUBECONFIG=" + s.kubeconfig, "HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	command.Env = []string{"KUBECONFIG=" + s.kubeconfig, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "KUBECTL_APPLYSET=true"}
 	output, err := s.run(command)
 	if err != nil {
 		return nil, err
@@ -178,6 +184,9 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 		return nil
 	case "cli-api-resources":
 		return s.createDefinitions(ctx, r.count)
+	case "cli-applyset": // the first round of each side creates the set
+		at.namespace = "bench-set"
+		return errors.Join(s.writeSet(maxSetObjects), s.createNamespace(ctx, at.namespace+"-ours"), s.createNamespace(ctx, at.namespace+"-theirs"))
 	case "cli-delete":
 		at.namespace = "bench-delete"
 		return s.createNamespace(ctx, at.namespace)
