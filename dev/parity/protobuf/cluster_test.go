@@ -94,6 +94,9 @@ func TestDecode_ListsOfTheServer(t *testing.T) {
 		kinds++
 		require.Len(t, got, len(want), "%s", r.GVR)
 		for i := range want {
+			if r.GVR.Resource == "componentstatuses" {
+				break // the server computes them for each request, in any order
+			}
 			version := (&unstructured.Object{Object: got[i].Object}).GetResourceVersion()
 			if version != (&unstructured.Object{Object: want[i].(map[string]any)}).GetResourceVersion() {
 				continue // changed between the lists
