@@ -32,6 +32,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	}
 	cfg.DisableCompression = strings.HasSuffix(s.Task, "-plain")
 	s.Task, cfg.Protobuf = strings.CutSuffix(s.Task, "-protobuf")
+	cfg.MemoryLimits.Page = 8 << 30 // 50,000 pods as maps need more than the default
 	requests := &atomic.Int64{}
 	if s.Task == "applyset" {
 		cfg.OnAttempt = countRequests(requests)
