@@ -44,7 +44,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	manager := ssa.NewResourceManager(kube, polling.NewStatusPoller(kube, mapper, polling.Options{}),
 		ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"})
 	manager.SetConcurrency(concurrency)
-	applier := &measure.Applier{Requests: requests, Apply: func(ctx context.Context, objects, previous []*unstructuredv1.Unstructured) error {
+	applier := &measure.Applier{Requests: requests, Apply: func(ctx context.Context, objects, previous []*unstructuredv1.Unstructured) (int, error) {
 		return apply(ctx, manager, objects, previous)
 	}}
 	return map[string]measure.Task{"applyset": func(ctx context.Context, m *measure.Meter) error {
@@ -78,12 +78,13 @@ func connect(ctx context.Context, config *rest.Config, namespace string) (client
 	return kube, mapper, nil
 }
 
-// apply applies objects and deletes the previous objects that are not among them.
-func apply(ctx context.Context, manager *ssa.ResourceManager, objects, previous []*unstructuredv1.Unstructured) error {
+// apply applies objects and deletes the previous objects that are not among them. It returns the number of changed objects.
+func apply(ctx context.Context, manager *ssa.ResourceManager, objects, previous []*unstructuredv1.Unstructured) (changes int, err error) {
 	const name = "set"
 	manager.SetOwnerLabels(objects, name, "default")
-	if _, err := manager.ApplyAllStaged(ctx, objects, ssa.DefaultApplyOptions()); err != nil {
-		return err
+	applied, err := manager.ApplyAllStaged(ctx, objects, ssa.DefaultApplyOptions())
+	if err != nil {
+		return 0, err
 	}
 	kept := map[string]bool{}
 	for _, obj := range objects {
@@ -97,8 +98,18 @@ func apply(ctx context.Context, manager *ssa.ResourceManager, objects, previous 
 	}
 	opts := ssa.DefaultDeleteOptions()
 	opts.Inclusions = manager.GetOwnerLabels(name, "default")
-	_, err := manager.DeleteAll(ctx, left, opts)
-	return err
+	deleted, err := manager.DeleteAll(ctx, left, opts)
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range append(applied.Entries, deleted.Entries...) {
+		switch entry.Action {
+		case ssa.CreatedAction, ssa.ConfiguredAction, ssa.DeletedAction:
+			changes++
+		default:
+		}
+	}
+	return changes, nil
 }
 
 // counter counts requests.

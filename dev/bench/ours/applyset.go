@@ -19,9 +19,16 @@ func (s *side) applySet(ctx context.Context, m *measure.Meter) error {
 	set := applyset.New(s.client, applyset.Parent{Namespace: m.Namespace, Name: "set-ours"}, nil)
 	return measure.ApplySet(ctx, m, &measure.Applier{
 		Requests: s.requests,
-		Apply: func(ctx context.Context, objects, _ []*unstructuredv1.Unstructured) error {
-			_, err := set.Apply(ctx, manifest.FromObjects(objects...), nil)
-			return err
+		Apply: func(ctx context.Context, objects, _ []*unstructuredv1.Unstructured) (changes int, err error) {
+			events, err := set.Apply(ctx, manifest.FromObjects(objects...), nil)
+			for _, event := range events {
+				switch event.Action {
+				case applyset.Created, applyset.Configured, applyset.Pruned:
+					changes++
+				default:
+				}
+			}
+			return changes, err
 		},
 	})
 }

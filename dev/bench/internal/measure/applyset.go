@@ -59,8 +59,9 @@ func SetObjects(namespace string, count int) ([]*unstructuredv1.Unstructured, er
 
 // Applier is a program that applies and prunes a set. Requests counts its requests.
 type Applier struct {
-	// Apply applies objects. previous are the objects of the call before. Objects that left the set are deleted.
-	Apply    func(ctx context.Context, objects, previous []*unstructuredv1.Unstructured) error
+	// Apply applies objects and returns the number of created, changed and deleted objects. previous are the objects of the call
+	// before. Objects that left the set are deleted.
+	Apply    func(ctx context.Context, objects, previous []*unstructuredv1.Unstructured) (changes int, err error)
 	Requests *atomic.Int64
 }
 
@@ -79,17 +80,30 @@ func ApplySet(ctx context.Context, m *Meter, applier *Applier) error {
 	for _, stage := range []struct {
 		name    string
 		objects []*unstructuredv1.Unstructured
-	}{{"first", objects}, {"unchanged", objects}, {"changed", changed}, {"prune", changed[:len(changed)-len(changed)/10]}} {
+		changes int
+	}{
+		{"first", objects, len(objects)}, {"unchanged", objects, 0}, {"changed", changed, 1},
+		{"prune", changed[:len(changed)-len(changed)/10], len(changed) / 10},
+	} {
 		applied := deepCopy(stage.objects) // an applier may change them
 		before := applier.Requests.Load()
-		if err := m.Stage(stage.name, func() error { return applier.Apply(ctx, applied, previous) }); err != nil {
+		changes := 0
+		err := m.Stage(stage.name, func() (err error) {
+			changes, err = applier.Apply(ctx, applied, previous)
+			return err
+		})
+		if err == nil && changes != stage.changes {
+			err = fmt.Errorf("%d objects were changed instead of %d", changes, stage.changes)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", stage.name, err)
 		}
 		m.Figures[stage.name+"-requests"] = float64(applier.Requests.Load() - before)
 		previous = stage.objects
 	}
 	m.SeeAll()
-	return applier.Apply(ctx, nil, previous)
+	_, err = applier.Apply(ctx, nil, previous)
+	return err
 }
 
 func deepCopy(objects []*unstructuredv1.Unstructured) []*unstructuredv1.Unstructured {
