@@ -138,11 +138,11 @@ func (a *adoption) patch(ctx context.Context, c *change) (patch []byte, reason s
 
 // keepReason returns why an object must not be pruned, and "" otherwise.
 func keepReason(obj *unstructured.Object) string {
-	owners := obj.GetOwnerReferences()
 	annotations := obj.GetAnnotations()
+	owner := ownerReason(obj)
 	switch {
-	case len(owners) > 0:
-		return fmt.Sprintf("it has the owner %s %q", owners[0].Kind, owners[0].Name)
+	case owner != "":
+		return owner
 	case annotations["helm.sh/resource-policy"] == "keep":
 		return "its annotation helm.sh/resource-policy is keep"
 	case annotations["kustomize.toolkit.fluxcd.io/prune"] == "disabled":
@@ -159,10 +159,6 @@ func (a *adoption) write(ctx context.Context, c *change) Event {
 	if c.patch == nil || event.Err != nil {
 		return event
 	}
-	resource := c.resource
-	if a.options.DryRun {
-		resource = resource.WithDefaults(&dynamic.Defaults{DryRun: true})
-	}
 	patch := c.patch
 	event.Err = dynamic.RetryOnConflict(ctx, func(ctx context.Context) (err error) {
 		event.Action = Configured
@@ -175,10 +171,9 @@ func (a *adoption) write(ctx context.Context, c *change) Event {
 				return err
 			}
 		}
-		if a.lock != nil {
-			if err := a.lock.check(ctx); err != nil {
-				return err
-			}
+		resource, err := a.writer(ctx, c.resource)
+		if err != nil {
+			return err
 		}
 		event.Live, err = a.migration.send(ctx, resource, c.Name, patch)
 		patch = nil

@@ -68,7 +68,7 @@ type scenario struct {
 	name string
 	// kubectl prepares the objects, and others are writes of different managers. Their order is kubectl, others, later.
 	kubectl, others, later []step
-	// manifest is what the set applies.
+	// manifest has the object for the set.
 	manifest string
 	// reason is a part of the event's Reason if fields stay with their manager. The set then takes over conflicting fields.
 	reason string

@@ -256,14 +256,11 @@ func itemKey(step string) map[string]any {
 	if kind != "k" && kind != "v" {
 		return nil
 	}
-	decoded, err := unstructured.From(map[string]any{"key": json.RawMessage(text)}) // integers as int64
-	if err != nil {
-		return nil
+	decoded := managedfields.Decode(text)
+	if kind == "v" && decoded != nil {
+		return map[string]any{setValue: decoded}
 	}
-	if kind == "v" {
-		return map[string]any{setValue: decoded.Object["key"]}
-	}
-	key, _ := decoded.Object["key"].(map[string]any)
+	key, _ := decoded.(map[string]any)
 	return key
 }
 

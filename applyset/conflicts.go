@@ -26,10 +26,8 @@ const (
 
 // send applies an object by the policy for conflicts.
 func (r *run) send(ctx context.Context, m *member) (live *unstructured.Object, leftOut string, err error) {
-	resource := m.resource
-	if r.options.DryRun {
-		resource = resource.WithDefaults(&dynamic.Defaults{DryRun: true})
-	} else if err := r.lock.check(ctx); err != nil {
+	resource, err := r.writer(ctx, m.resource)
+	if err != nil {
 		return nil, "", err
 	}
 	live, err = resource.Apply(ctx, m.want, nil)

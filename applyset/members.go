@@ -229,9 +229,10 @@ func (s *Set) readMembers(ctx context.Context, recorded scope, d *desired) (left
 		return nil, err
 	}
 	slices.SortFunc(left, func(a, b *member) int { return a.compare(b.Reference) })
+	manager := s.FieldManager()
 	for _, m := range d.members {
 		if m.live != nil {
-			m.drifts = compare(m.want, m.live, s.FieldManager(), m.hasStatus())
+			m.drifts = compare(m.want, m.live, manager, m.hasStatus())
 		}
 	}
 	return left, nil

@@ -229,7 +229,7 @@ func splitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }
 
-// parentMetadata returns the labels and annotations of a parent. A nil lock removes the annotation.
+// parentMetadata returns the labels and annotations of a parent.
 func (s *Set) parentMetadata(recorded scope, lock *lockRecord) map[string]any {
 	kinds := make([]string, 0, len(recorded.kinds))
 	for _, kind := range recorded.sortedKinds() {
@@ -237,13 +237,10 @@ func (s *Set) parentMetadata(recorded scope, lock *lockRecord) map[string]any {
 	}
 	namespaces := slices.Sorted(maps.Keys(recorded.namespaces))
 	namespaces = slices.DeleteFunc(namespaces, func(namespace string) bool { return namespace == s.parent.Namespace })
+	text, _ := json.Marshal(lock) // cannot fail: strings and numbers
 	annotations := map[string]any{
 		toolingAnnotation: cmp.Or(s.tooling, tooling), kindsAnnotation: strings.Join(kinds, ","),
-		additionalNamespacesAnnotation: strings.Join(namespaces, ","), lockAnnotation: nil,
-	}
-	if lock != nil {
-		text, _ := json.Marshal(lock) // cannot fail: strings and numbers
-		annotations[lockAnnotation] = string(text)
+		additionalNamespacesAnnotation: strings.Join(namespaces, ","), lockAnnotation: string(text),
 	}
 	return map[string]any{"labels": map[string]any{idLabel: s.id}, "annotations": annotations}
 }

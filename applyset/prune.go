@@ -65,12 +65,12 @@ func (r *run) checkLeft(ctx context.Context) error {
 }
 
 func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
-	owners := m.live.GetOwnerReferences()
+	owner := ownerReason(m.live)
 	switch {
 	case r.options.KeepLeft:
 		return "left the set", nil
-	case len(owners) > 0:
-		return fmt.Sprintf("it has the owner %s %q", owners[0].Kind, owners[0].Name), nil
+	case owner != "":
+		return owner, nil
 	case m.live.GetDeletionTimestamp() != nil:
 		return "", nil
 	case m.Kind == namespaceKind && m.Name == r.parent.Namespace && !r.isDelete:
@@ -89,6 +89,15 @@ func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 	default:
 		return "", nil
 	}
+}
+
+// ownerReason returns why an object with an owner is kept, and "" without an owner.
+func ownerReason(obj *unstructured.Object) string {
+	owners := obj.GetOwnerReferences()
+	if len(owners) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it has the owner %s %q", owners[0].Kind, owners[0].Name)
 }
 
 // desiredIn returns an object to apply in a Namespace, or of the kind of a CustomResourceDefinition.
@@ -239,16 +248,11 @@ const maxDeletes = 10
 // without an owner. It returns the object if it is still terminating.
 func (r *run) deleteMember(ctx context.Context, m *member) (remaining *unstructured.Object, err error) {
 	background := metav1.DeletePropagationBackground
-	resource := m.resource
-	if r.options.DryRun {
-		resource = resource.WithDefaults(&dynamic.Defaults{DryRun: true})
-	}
 	live := m.live
 	for range maxDeletes {
-		if !r.options.DryRun {
-			if err := r.lock.check(ctx); err != nil {
-				return nil, err
-			}
+		resource, err := r.writer(ctx, m.resource)
+		if err != nil {
+			return nil, err
 		}
 		uid := live.GetUID()
 		version := live.GetResourceVersion()

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/dynamic"
 )
 
 // run is a call of Apply, Delete, Adopt or Handover.
@@ -142,6 +144,14 @@ func (r *run) ensureParentNamespace(ctx context.Context) error {
 	}
 	_, err = m.resource.Apply(ctx, m.want, nil)
 	return err
+}
+
+// writer returns the handle for a write: of a dry run, or after a check of the lock.
+func (r *run) writer(ctx context.Context, resource *dynamic.Resource) (*dynamic.Resource, error) {
+	if r.options.DryRun {
+		return resource.WithDefaults(&dynamic.Defaults{DryRun: true}), nil
+	}
+	return resource, r.lock.check(ctx)
 }
 
 // add records and reports an event of a member.

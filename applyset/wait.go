@@ -63,7 +63,10 @@ func (s *Set) Wait(ctx context.Context, objects []*manifest.Object, opts *WaitOp
 	if err != nil {
 		return fmt.Errorf("wait for the set of %s: %w", s.parent, err)
 	}
-	w := &waiter{Set: s, opts: valueOf(opts), desired: d, results: map[Reference]readiness.Result{}}
+	w := &waiter{
+		Set: s, opts: valueOf(opts), desired: d,
+		results: map[Reference]readiness.Result{}, live: map[Reference]*unstructured.Object{},
+	}
 	for ref := range d.members {
 		w.results[ref] = readiness.Result{Status: readiness.InProgress, Message: "it does not exist"}
 	}
@@ -88,7 +91,6 @@ var errDecided = errors.New("every object is ready or failed")
 func (w *waiter) wait(ctx context.Context) error {
 	following, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w.live = map[Reference]*unstructured.Object{}
 	var wg sync.WaitGroup
 	for kind, m := range w.byKind() {
 		wg.Go(func() {

@@ -45,14 +45,14 @@ func element(value any, name string) (any, bool) {
 			return list[i], true
 		}
 	case "k":
-		key, isMap := decode(text).(map[string]any)
+		key, isMap := Decode(text).(map[string]any)
 		for _, item := range list {
 			if isMap && hasKey(item, key) {
 				return item, true
 			}
 		}
 	case "v":
-		element := decode(text)
+		element := Decode(text)
 		for _, item := range list {
 			if element != nil && reflect.DeepEqual(item, element) {
 				return item, true
@@ -62,8 +62,8 @@ func element(value any, name string) (any, bool) {
 	return nil, false
 }
 
-// decode decodes JSON with integers as int64, and returns nil for anything else.
-func decode(text string) any {
+// Decode decodes the JSON in an element of a path, with integers as int64. It returns nil for anything else.
+func Decode(text string) any {
 	var value any
 	if json.UnmarshalCaseSensitivePreserveInts([]byte(text), &value) != nil {
 		return nil
