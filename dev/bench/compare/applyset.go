@@ -20,31 +20,39 @@ const flux = "flux"
 // maxSetObjects is the number of objects of a set, unless all lists are shorter.
 const maxSetObjects = 1000
 
-// applySetComparisons compares package applyset with Flux's library.
+// applySetComparisons compares package applyset with Flux's library, and anyctl with kubectl.
 func applySetComparisons(pods []int) []comparison {
 	var all []comparison
 	count := min(slices.Min(pods), maxSetObjects)
-	ours := run{"ours", "applyset", count}
-	theirs := run{flux, "applyset", count}
-	for _, stage := range []struct {
-		name, what       string
-		cpu, requestsAim float64
+	for _, peer := range []struct {
+		task, side, rss string
+		cpuAim, rssAim  float64
 	}{
-		{"first", fmt.Sprintf("first apply of %d objects of ten kinds", count), 0.5, 1},
-		{"unchanged", "the same objects again", 0.5, 0.05},
-		{"changed", fmt.Sprintf("one of %d objects is changed", count), 0.5, 0.05},
-		{"prune", fmt.Sprintf("%d objects leave the set", count/10), 0.5, 1},
+		{"applyset", flux, "peak RSS so far", 0.5, 1},
+		{"cli-applyset", "theirs", "peak RSS of anyctl apply --prune, against kubectl's", 0.5, 0.4},
 	} {
-		for _, figure := range []struct {
-			name, what string
-			aim        float64
+		ours := run{"ours", peer.task, count}
+		theirs := run{peer.side, peer.task, count}
+		for _, stage := range []struct {
+			name, what  string
+			requestsAim float64
 		}{
-			{"cpu", "CPU", stage.cpu}, {"requests", "requests", stage.requestsAim}, {"wall", "time", 1}, {"rss", "peak RSS so far", 1},
+			{"first", fmt.Sprintf("first apply of %d objects of ten kinds", count), 1},
+			{"unchanged", "the same objects again", 0.05},
+			{"changed", fmt.Sprintf("one of %d objects is changed", count), 0.05},
+			{"prune", fmt.Sprintf("%d objects leave the set", count/10), 1},
 		} {
-			all = append(all, comparison{
-				"applyset-" + stage.name + "-" + figure.name, figure.what + ", " + stage.what, figure.aim,
-				cost{ours, stage.name + "-" + figure.name}, cost{theirs, stage.name + "-" + figure.name},
-			})
+			for _, figure := range []struct {
+				name, what string
+				aim        float64
+			}{
+				{"cpu", "CPU", peer.cpuAim}, {"requests", "requests", stage.requestsAim}, {"wall", "time", 1}, {"rss", peer.rss, peer.rssAim},
+			} {
+				all = append(all, comparison{
+					peer.task + "-" + stage.name + "-" + figure.name, figure.what + ", " + stage.what, figure.aim,
+					cost{ours, stage.name + "-" + figure.name}, cost{theirs, stage.name + "-" + figure.name},
+				})
+			}
 		}
 	}
 	return all
@@ -60,18 +68,35 @@ func (s *sides) buildFlux(ctx context.Context) error {
 	return err
 }
 
-// manifestName is the file with the objects of a set.
-const manifestName = "set.yaml"
-
-// writeSet writes the objects of a set, without a namespace.
-func (s *server) writeSet(count int) error {
-	objects, err := measure.SetObjects("", count)
-	if err != nil {
-		return err
+// cliSet measures `apply --prune` in the stages of a set, each a process, in a namespace of its own. -v=6 logs the requests.
+func (s *sides) cliSet(ctx context.Context, server *server, r run) (measure.Figures, error) {
+	server.sets++
+	namespace := fmt.Sprintf("bench-set-%d", server.sets)
+	if err := server.createNamespace(ctx, namespace); err != nil {
+		return nil, err
 	}
-	text, err := unstructured.EncodeYAML(objects...)
+	stages, err := measure.SetStages("", r.count)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(filepath.Join(s.dir, manifestName), text, 0o600)
+	figures := measure.Figures{}
+	for _, stage := range stages {
+		text, err := unstructured.EncodeYAML(stage.Objects...)
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(s.dir, "set.yaml")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return nil, err
+		}
+		args := []string{"apply", "--server-side", "--prune", "--applyset=set", "-v=6", "-n", namespace, "-f", path}
+		taken, err := s.process(ctx, r.side, args, r.count) // a pruned object has a line, too
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", stage.Name, err)
+		}
+		for name, value := range taken {
+			figures[stage.Name+"-"+name] = value
+		}
+	}
+	return figures, nil
 }

@@ -22,7 +22,7 @@ import (
 // cliTask is a command line for whole processes of anyctl and kubectl.
 type cliTask struct {
 	what string
-	args []string // NAMESPACE, OTHERS, SIDE and MANIFEST are replaced
+	args []string // NAMESPACE and OTHERS are replaced
 	// minOutput is the minimum number of output lines, multiplied by the run's count if perObject.
 	minOutput int
 	perObject bool
@@ -38,10 +38,7 @@ var cliTasks = map[string]cliTask{
 	"cli-version":       {"version", []string{"version"}, 2, false},
 	"cli-api-resources": {"api-resources with many CRDs", []string{"api-resources"}, 1, true},
 	"cli-complete":      {"completion of a pod's name", []string{"__complete", "get", "pods", "-n", "NAMESPACE", "web-7c5ddbdf54-0000"}, 10, false},
-	"cli-applyset": {"apply --server-side --prune of an unchanged set of 1,000 objects", []string{
-		"apply", "--server-side", "--prune", "--applyset=set", "-n", "NAMESPACE-SIDE", "-f", "MANIFEST",
-	}, maxSetObjects, false},
-	"cli-delete": {"delete of 100 objects", []string{"delete", "configmaps", "-n", "NAMESPACE", "--all"}, 100, false},
+	"cli-delete":        {"delete of 100 objects", []string{"delete", "configmaps", "-n", "NAMESPACE", "--all"}, 100, false},
 }
 
 // cliGet lists pods of all namespaces but OTHERS, the namespaces of earlier benchmarks.
@@ -93,7 +90,6 @@ func cliComparisons(pods []int, definitions int) []comparison {
 	add("cli-api-resources", definitions, 1)
 	add("cli-complete", short, 1)
 	add("cli-delete", deleted, 1)
-	add("cli-applyset", maxSetObjects, 1)
 	return append(all, comparison{
 		"cli-size", "size of anyctl and kubectl, stripped", 0.3, cost{run{"ours", "cli-size", 1}, "size"}, cost{run{"theirs", "cli-size", 1}, "size"},
 	})
@@ -130,18 +126,16 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 	if err := s.buildCLI(ctx); err != nil {
 		return nil, err
 	}
-	path := s.anyctl
-	if r.side == "theirs" {
-		path = s.kubectl
-	}
-	if r.task == "cli-size" {
-		info, err := os.Stat(path)
+	switch r.task {
+	case "cli-size":
+		info, err := os.Stat(s.cliPath(r.side))
 		if err != nil {
 			return nil, err
 		}
 		return measure.Figures{"size": float64(info.Size())}, nil
-	}
-	if r.task == "cli-delete" {
+	case "cli-applyset":
+		return s.cliSet(ctx, server, r)
+	case "cli-delete":
 		if err := server.createConfigMaps(ctx, at.namespace, deleted); err != nil {
 			return nil, err
 		}
@@ -151,11 +145,26 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "NAMESPACE", at.namespace)
 		args[i] = strings.ReplaceAll(args[i], "OTHERS", server.otherLists(at.namespace))
-		args[i] = strings.ReplaceAll(args[i], "SIDE", r.side)
-		args[i] = strings.ReplaceAll(args[i], "MANIFEST", filepath.Join(server.dir, manifestName))
 	}
-	command := exec.CommandContext(ctx, filepath.Join(s.dir, "processcost"), append([]string{path}, args...)...)
-	home := filepath.Join(s.dir, "home-"+r.side)
+	least := task.minOutput
+	if task.perObject {
+		least *= r.count
+	}
+	return s.process(ctx, r.side, args, least)
+}
+
+// cliPath returns the path of anyctl or kubectl.
+func (s *sides) cliPath(side string) string {
+	if side == "theirs" {
+		return s.kubectl
+	}
+	return s.anyctl
+}
+
+// process measures a process of anyctl or kubectl. Fewer lines of output than minLines are an error.
+func (s *sides) process(ctx context.Context, side string, args []string, minLines int) (measure.Figures, error) {
+	command := exec.CommandContext(ctx, filepath.Join(s.dir, "processcost"), append([]string{s.cliPath(side)}, args...)...)
+	home := filepath.Join(s.dir, "home-"+side)
 	command.Env = []string{"KUBECONFIG=" + s.kubeconfig, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "KUBECTL_APPLYSET=true"}
 	output, err := s.run(command)
 	if err != nil {
@@ -165,12 +174,8 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 	if err := json.Unmarshal(output, &figures); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(command.Args, " "), err)
 	}
-	least := task.minOutput
-	if task.perObject {
-		least *= r.count
-	}
-	if figures["lines"] < float64(least) {
-		return nil, fmt.Errorf("%s: %.0f lines, want at least %d", strings.Join(command.Args, " "), figures["lines"], least)
+	if figures["lines"] < float64(minLines) {
+		return nil, fmt.Errorf("%s: %.0f lines, want at least %d", strings.Join(command.Args, " "), figures["lines"], minLines)
 	}
 	return figures, nil
 }
@@ -180,13 +185,10 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 	switch r.task {
 	case "cli-deploy":
 		return s.write(ctx, http.MethodPost, "/apis/apps/v1/namespaces/"+s.conn.Namespace()+"/deployments", deploymentBody)
-	case "cli-version", "cli-size":
+	case "cli-version", "cli-size", "cli-applyset": // a round of cli-applyset creates its own namespace
 		return nil
 	case "cli-api-resources":
 		return s.createDefinitions(ctx, r.count)
-	case "cli-applyset": // the first round of each side creates the set
-		at.namespace = "bench-set"
-		return errors.Join(s.writeSet(maxSetObjects), s.createNamespace(ctx, at.namespace+"-ours"), s.createNamespace(ctx, at.namespace+"-theirs"))
 	case "cli-delete":
 		at.namespace = "bench-delete"
 		return s.createNamespace(ctx, at.namespace)

@@ -94,7 +94,7 @@ func (o *options) roundsOf(r run) int {
 		return 1 // a minute each
 	case r.task == "first":
 		return 11
-	case r.count > 10_000, r.task == "iterate", r.task == "applyset", strings.HasPrefix(r.task, "mixed"): // each run writes all objects again
+	case r.count > 10_000, r.task == "iterate", r.task == "applyset", r.task == "cli-applyset", strings.HasPrefix(r.task, "mixed"): // each run writes all objects again
 		return 3
 	default:
 		return 7

@@ -35,6 +35,7 @@ type server struct {
 	client  *dynamic.Client
 	lists   []int // the lengths of the lists
 	longest int   // of the lists
+	sets    int   // namespaces of cli-applyset so far
 
 	kubeconfig, dir string // dir is for files
 }

@@ -65,41 +65,56 @@ type Applier struct {
 	Requests *atomic.Int64
 }
 
-// ApplySet measures an applier in four stages: the first apply, the same unchanged, a changed object, and a set without a tenth of its
-// objects. Each has the figures of [Meter.Stage], and STAGE-requests. All objects are deleted at the end.
-func ApplySet(ctx context.Context, m *Meter, applier *Applier) error {
-	objects, err := SetObjects(m.Namespace, m.Count)
+// SetStage is a stage of a set: its objects, and the number of objects that an apply of them creates, changes and deletes.
+type SetStage struct {
+	Name    string
+	Objects []*unstructuredv1.Unstructured
+	Changes int
+}
+
+// SetStages returns the stages of a set: the first apply, the same unchanged, a changed object, and a set without a tenth of its
+// objects.
+func SetStages(namespace string, count int) ([]SetStage, error) {
+	objects, err := SetObjects(namespace, count)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	changed := deepCopy(objects)
 	if err := unstructuredv1.SetNestedField(changed[0].Object, "green", "data", "color"); err != nil {
+		return nil, err
+	}
+	return []SetStage{
+		{"first", objects, count},
+		{"unchanged", objects, 0},
+		{"changed", changed, 1},
+		{"prune", changed[:count-count/10], count / 10},
+	}, nil
+}
+
+// ApplySet measures an applier in the stages of a set. Each has the figures of [Meter.Stage], and STAGE-requests. All objects are
+// deleted at the end.
+func ApplySet(ctx context.Context, m *Meter, applier *Applier) error {
+	stages, err := SetStages(m.Namespace, m.Count)
+	if err != nil {
 		return err
 	}
 	var previous []*unstructuredv1.Unstructured
-	for _, stage := range []struct {
-		name    string
-		objects []*unstructuredv1.Unstructured
-		changes int
-	}{
-		{"first", objects, len(objects)}, {"unchanged", objects, 0}, {"changed", changed, 1},
-		{"prune", changed[:len(changed)-len(changed)/10], len(changed) / 10},
-	} {
-		applied := deepCopy(stage.objects) // an applier may change them
+	for _, stage := range stages {
+		applied := deepCopy(stage.Objects) // an applier may change them
 		before := applier.Requests.Load()
 		changes := 0
-		err := m.Stage(stage.name, func() (err error) {
+		err := m.Stage(stage.Name, func() (err error) {
 			changes, err = applier.Apply(ctx, applied, previous)
 			return err
 		})
-		if err == nil && changes != stage.changes {
-			err = fmt.Errorf("%d objects were changed instead of %d", changes, stage.changes)
+		if err == nil && changes != stage.Changes {
+			err = fmt.Errorf("%d objects were changed instead of %d", changes, stage.Changes)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", stage.name, err)
+			return fmt.Errorf("%s: %w", stage.Name, err)
 		}
-		m.Figures[stage.name+"-requests"] = float64(applier.Requests.Load() - before)
-		previous = stage.objects
+		m.Figures[stage.Name+"-requests"] = float64(applier.Requests.Load() - before)
+		previous = stage.Objects
 	}
 	m.SeeAll()
 	_, err = applier.Apply(ctx, nil, previous)
