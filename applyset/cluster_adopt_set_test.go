@@ -430,6 +430,38 @@ func TestHelmRelease_NewestRevision(t *testing.T) {
 	require.ErrorContains(t, err, "read the Helm release")
 }
 
+// TestSet_AdoptFromFlux takes over objects with the field manager and labels of kustomize-controller, and its inventory.
+func TestSet_AdoptFromFlux(t *testing.T) {
+	e := newEnvironment(t)
+	const labels = `labels: {kustomize.toolkit.fluxcd.io/name: shop, kustomize.toolkit.fluxcd.io/namespace: flux-system}`
+	e.kubectl(t, e.namespace, "apply --server-side --field-manager=kustomize-controller -f -",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, `+labels+`}, data: {color: red, size: large}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: b, `+labels+`}}
+`)
+	kustomization := &unstructured.Object{Object: map[string]any{"kind": "Kustomization", "status": map[string]any{"inventory": map[string]any{"entries": []any{
+		map[string]any{"id": e.namespace + "_a__ConfigMap", "v": "v1"}, map[string]any{"id": e.namespace + "_b__ConfigMap", "v": "v1"},
+	}}}}}
+	members, err := applyset.FluxInventory(kustomization)
+	require.NoError(t, err)
+	objects := e.objects(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {color: blue}}`)
+	set := e.set("shop")
+	opts := &applyset.AdoptOptions{Members: members, Managers: applyset.Managers("kustomize-controller")}
+	events, err := set.Adopt(t.Context(), objects, opts)
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{"configured ConfigMap a", "configured ConfigMap b"}, outcomes(events))
+
+	events, err = set.Apply(t.Context(), objects, nil)
+	require.NoError(t, err)
+	assert.Len(t, events, 2)
+	assert.Contains(t, outcomes(events), "pruned ConfigMap b")
+	assert.Equal(t, map[string]any{"color": "blue"}, e.data(t, "a"))
+	live := e.configMap(t, "a")
+	assert.Equal(t, map[string]string{applyset.PartOfLabel: set.Parent().ID()}, live.GetLabels())
+	require.Len(t, live.GetManagedFields(), 1)
+	assert.Equal(t, set.FieldManager(), live.GetManagedFields()[0].Manager)
+}
+
 func TestFluxInventory_Entries(t *testing.T) {
 	kustomization := &unstructured.Object{Object: map[string]any{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"name": "shop"},
