@@ -35,8 +35,10 @@ type AdmissionRequest struct {
 }
 
 func (s *Server) newAdmission() *admission.Admission {
+	mutateByPolicies, validateByPolicies := s.policies()
 	return admission.New(admission.Config{
 		Mutate: admissionFuncs(s.options.Mutate, true), Validate: admissionFuncs(s.options.Validate, false),
+		MutateByPolicies: mutateByPolicies, ValidateByPolicies: validateByPolicies,
 		Store: s.store, Registry: s.registry, Access: s.access, ServiceURL: s.options.ServiceURL, DisableWebhooks: s.options.DisableWebhooks,
 	})
 }
@@ -44,18 +46,22 @@ func (s *Server) newAdmission() *admission.Admission {
 func admissionFuncs(functions []AdmissionFunc, mayChange bool) []admission.Func {
 	var adapted []admission.Func
 	for _, f := range functions {
-		adapted = append(adapted, func(ctx context.Context, attributes *admission.Attributes) error {
-			request := admissionRequest(attributes)
-			if err := f(ctx, request); err != nil {
-				return err
-			}
-			if mayChange && request.Object != nil {
-				attributes.Object = request.Object.Object
-			}
-			return nil
-		})
+		adapted = append(adapted, admissionFunc(f, mayChange))
 	}
 	return adapted
+}
+
+func admissionFunc(f AdmissionFunc, mayChange bool) admission.Func {
+	return func(ctx context.Context, attributes *admission.Attributes) error {
+		request := admissionRequest(attributes)
+		if err := f(ctx, request); err != nil {
+			return err
+		}
+		if mayChange && request.Object != nil {
+			attributes.Object = request.Object.Object
+		}
+		return nil
+	}
 }
 
 func admissionRequest(a *admission.Attributes) *AdmissionRequest {

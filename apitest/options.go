@@ -37,6 +37,9 @@ type Options struct {
 	// Rules compiles and evaluates the CEL rules of CustomResourceDefinitions: cel.Rules{} of the module apitest/cel. Without it, a
 	// write of an object whose schema has rules returns a warning.
 	Rules RuleCompiler
+	// Policies evaluates the stored MutatingAdmissionPolicies and ValidatingAdmissionPolicies: &cel.Policies{} of the module
+	// apitest/cel. Without it, a write returns a warning if there are bindings of policies.
+	Policies PolicyEvaluator
 	// DisableWebhooks ignores the stored webhook configurations. By default they are called.
 	DisableWebhooks bool
 	// ServiceURL resolves a service of a webhook configuration or of a conversion webhook to a URL. Without it, calls of such webhooks

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/controllers"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/podstream"
@@ -30,20 +31,21 @@ type Server struct {
 	// URL is the server's base URL, such as https://127.0.0.1:41234. Restart keeps it.
 	URL string
 
-	options  Options
-	store    *store.Store
-	registry *kinds.Registry
-	writer   *write.Writer
-	access   *access.Access
-	handler  *serve.Handler
-	crds     *controllers.Definitions
-	ctx      context.Context
-	cancel   context.CancelFunc
-	conn     *transport.Conn // of Client
-	clock    *Clock
-	requests requestLog
-	warnings warningLog
-	faults   faultList
+	options   Options
+	store     *store.Store
+	registry  *kinds.Registry
+	writer    *write.Writer
+	access    *access.Access
+	admission *admission.Admission
+	handler   *serve.Handler
+	crds      *controllers.Definitions
+	ctx       context.Context
+	cancel    context.CancelFunc
+	conn      *transport.Conn // of Client
+	clock     *Clock
+	requests  requestLog
+	warnings  warningLog
+	faults    faultList
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -86,9 +88,9 @@ func start(opts *Options, t testing.TB) (*Server, error) {
 	s.store = store.New(s.options.History)
 	s.registry = kinds.New(s.options.Rules)
 	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.clock.Now})
-	admission := s.newAdmission()
-	s.onClose = append(s.onClose, admission.Close)
-	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: admission, Access: s.access, Now: s.clock.Now, Seed: s.options.Seed})
+	s.admission = s.newAdmission()
+	s.onClose = append(s.onClose, s.admission.Close)
+	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: s.admission, Access: s.access, Now: s.clock.Now, Seed: s.options.Seed})
 	s.crds = controllers.NewDefinitions(s.ctx, s.store, s.registry, s.writer, s.clock.Now)
 	s.store.SetOnWrite(s.crds.Observe)
 	s.requests.limit = s.options.History

@@ -1,9 +1,10 @@
-// Package cel evaluates the CEL rules of CustomResourceDefinitions (x-kubernetes-validations) for apitest:
+// Package cel evaluates the CEL rules of CustomResourceDefinitions (x-kubernetes-validations) and admission policies for apitest:
 //
-//	server := apitest.NewServer(t, &apitest.Options{Rules: cel.Rules{}})
+//	server := apitest.NewServer(t, &apitest.Options{Rules: cel.Rules{}, Policies: &cel.Policies{}})
 //
-// It uses the API server's own code, k8s.io/apiextensions-apiserver and cel-go. Their first compilation takes a minute or two, so
-// the package is a separate module. Without it, a write of an object whose schema has rules returns a warning.
+// It uses the API server's own code, k8s.io/apiextensions-apiserver, k8s.io/apiserver and cel-go. Their first compilation takes a
+// minute or two, so the package is a separate module. Without it, a write of an object whose schema has rules, or a write in a server
+// with bindings of policies, returns a warning.
 package cel
 
 import (

@@ -22,9 +22,11 @@ type Func func(ctx context.Context, attributes *Attributes) error
 // Config has the dependencies of an Admission.
 type Config struct {
 	Mutate, Validate []Func
-	Store            *store.Store
-	Registry         *kinds.Registry
-	Access           *access.Access // for plugins; nil allows everything
+	// MutateByPolicies and ValidateByPolicies evaluate the stored admission policies. nil means a warning.
+	MutateByPolicies, ValidateByPolicies Func
+	Store                                *store.Store
+	Registry                             *kinds.Registry
+	Access                               *access.Access // for plugins; nil allows everything
 	// ServiceURL resolves the service of a webhook to a URL. Without it, calls of such webhooks fail.
 	ServiceURL func(namespace, name string, port int32) (string, error)
 	// DisableWebhooks ignores the stored webhook configurations.
@@ -57,11 +59,16 @@ func (a *Admission) MutateByPlugins(attributes *Attributes) error {
 	return a.runPlugins((*pluginRequest).mutate, attributes)
 }
 
-// Mutate runs the mutating functions and webhooks. They may change attributes.Object in place or replace it. An error rejects the
+// Mutate runs the mutating functions, policies and webhooks. They may change attributes.Object in place or replace it. An error rejects the
 // request.
 func (a *Admission) Mutate(ctx context.Context, attributes *Attributes) error {
 	if err := call(ctx, a.config.Mutate, attributes); err != nil {
 		return err
+	}
+	if policies := a.config.MutateByPolicies; policies != nil && attributes.Operation != Delete && !isConfiguration(attributes) {
+		if err := policies(ctx, attributes); err != nil {
+			return rejected(err, attributes)
+		}
 	}
 	hooks, err := a.hooks("mutatingwebhookconfigurations", attributes)
 	if err != nil || len(hooks) == 0 {
@@ -70,7 +77,7 @@ func (a *Admission) Mutate(ctx context.Context, attributes *Attributes) error {
 	return a.mutate(ctx, hooks, attributes)
 }
 
-// Validate runs the validating plugins, functions and webhooks. They change nothing. An error rejects the request.
+// Validate runs the validating plugins, functions, policies and webhooks. They change nothing. An error rejects the request.
 func (a *Admission) Validate(ctx context.Context, attributes *Attributes) error {
 	if err := a.runPlugins((*pluginRequest).validate, attributes); err != nil {
 		return err
@@ -78,7 +85,9 @@ func (a *Admission) Validate(ctx context.Context, attributes *Attributes) error 
 	if err := call(ctx, a.config.Validate, attributes); err != nil {
 		return err
 	}
-	a.warnOfPolicies(attributes)
+	if err := a.validateByPolicies(ctx, attributes); err != nil {
+		return err
+	}
 	hooks, err := a.hooks("validatingwebhookconfigurations", attributes)
 	if err != nil || len(hooks) == 0 {
 		return err
@@ -108,14 +117,21 @@ func rejected(err error, attributes *Attributes) error {
 	return apierrors.NewForbidden(resource, attributes.Name, err)
 }
 
-// warnOfPolicies adds a warning if there are bindings of admission policies: they are stored but not evaluated.
-func (a *Admission) warnOfPolicies(attributes *Attributes) {
-	if isConfiguration(attributes) || a.config.Store == nil {
-		return
+// validateByPolicies evaluates the validating policies. Without an evaluator, it adds a warning if there are bindings of policies.
+func (a *Admission) validateByPolicies(ctx context.Context, attributes *Attributes) error {
+	switch {
+	case isConfiguration(attributes) || a.config.Store == nil:
+		return nil
+	case a.config.ValidateByPolicies != nil:
+		if err := a.config.ValidateByPolicies(ctx, attributes); err != nil {
+			return rejected(err, attributes)
+		}
+		return nil
 	}
 	for _, resource := range []string{"validatingadmissionpolicybindings", "mutatingadmissionpolicybindings"} {
 		if stored, _, err := a.config.Store.List(configurationGroup, resource, "", 0); err == nil && len(stored) > 0 {
 			attributes.Warn(fmt.Sprintf("apitest: not validated: %s are not evaluated", resource))
 		}
 	}
+	return nil
 }
