@@ -148,9 +148,19 @@ func (c *Connection) CompletePods(cmd *cobra.Command, args []string, prefix stri
 
 // CompleteNodes completes the names of nodes.
 func (c *Connection) CompleteNodes(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.completeNames(cmd, "nodes", args, prefix)
+}
+
+// CompleteDefinitions completes the names of CustomResourceDefinitions.
+func (c *Connection) CompleteDefinitions(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.completeNames(cmd, "customresourcedefinitions", args, prefix)
+}
+
+// completeNames completes the names of objects, except for the previous arguments.
+func (c *Connection) completeNames(cmd *cobra.Command, typeName string, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	return slices.DeleteFunc(c.names(ctx, "nodes", prefix), func(name string) bool { return slices.Contains(args, name) }), noFiles
+	return slices.DeleteFunc(c.names(ctx, typeName, prefix), func(name string) bool { return slices.Contains(args, name) }), noFiles
 }
 
 // names returns the names of objects with a prefix. Tables without objects are the smallest response with names.

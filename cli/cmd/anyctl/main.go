@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change"
 	"github.com/anykind/anykind/cli/internal/command/config"
+	"github.com/anykind/anykind/cli/internal/command/definition"
 	"github.com/anykind/anykind/cli/internal/command/get"
 	"github.com/anykind/anykind/cli/internal/command/inspect"
 	"github.com/anykind/anykind/cli/internal/command/pod"
@@ -38,6 +39,7 @@ func run(args []string) int {
 	state.Connection.FieldManager = "anyctl"
 	root := command.Root(state, slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
+		definition.Commands(state),
 	)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -113,6 +113,8 @@ func completeArguments(s *State, commands []*cobra.Command) {
 				cmd.ValidArgsFunction = s.Connection.CompletePods
 			case "drain", "cordon", "uncordon":
 				cmd.ValidArgsFunction = s.Connection.CompleteNodes
+			case "migrate":
+				cmd.ValidArgsFunction = s.Connection.CompleteDefinitions
 			}
 		}
 		completeArguments(s, cmd.Commands())

@@ -73,7 +73,13 @@ func PodLog(t testing.TB) string {
 	return status(t).PodLog
 }
 
-type component struct{ Name, State string }
+type component struct {
+	Name, State, URL string
+	Credentials      credentials
+}
+
+// credentials are the files of a client's certificate.
+type credentials struct{ CA, Cert, Key string }
 
 type clusterStatus struct {
 	Kubeconfigs []string

@@ -1,0 +1,4 @@
+package storagemigration
+
+// PropagationDelay is a variable for tests.
+var PropagationDelay = &propagationDelay
