@@ -22,7 +22,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// load creates the objects of a fresh cluster and Options.Objects.
+// load creates the objects of a fresh cluster, Options.Copy and Options.Objects.
 func (s *Server) load() error {
 	for key, obj := range freshCluster(s.clock.Now()) {
 		if _, err := s.store.Create(key, obj); err != nil {
@@ -64,6 +64,9 @@ func (s *Server) loadObjects() error {
 		}
 	}
 	if err := s.crds.Load(prepared); err != nil {
+		return err
+	}
+	if err := s.loadCopy(); err != nil {
 		return err
 	}
 	return s.Create(s.ctx, rest...)
@@ -117,29 +120,6 @@ func (s *Server) Create(ctx context.Context, objects ...*unstructured.Object) er
 	for _, obj := range inLoadOrder(objects) {
 		if err := s.createOne(ctx, obj.Object); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// Load stores objects as they are, like objects copied from a cluster: they are defaulted, but neither admitted nor validated.
-// UID, timestamps, managedFields and status are kept; resourceVersion is assigned. Missing namespaces are created.
-// An existing object is replaced, such as the namespace default of a new server. CustomResourceDefinitions are created as by
-// [Server.Create].
-func (s *Server) Load(ctx context.Context, objects ...*unstructured.Object) error {
-	for _, obj := range inLoadOrder(objects) {
-		if obj.GetKind() == "CustomResourceDefinition" {
-			if err := s.createOne(ctx, obj.Object); err != nil {
-				return err
-			}
-			continue
-		}
-		req, err := s.requestFor(ctx, "load", obj)
-		if err != nil {
-			return err
-		}
-		if err := s.writer.Load(ctx, req, write.Body{Object: runtime.DeepCopyJSON(obj.Object)}); err != nil {
-			return fmt.Errorf("load %s %q: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
 	return nil

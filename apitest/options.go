@@ -3,6 +3,7 @@ package apitest
 import (
 	"time"
 
+	"github.com/anykind/anykind/apitest/clustercopy"
 	"github.com/anykind/anykind/apitest/internal/structural"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -12,6 +13,10 @@ type Options struct {
 	// Objects are created when the server starts, in their order except that namespaces and CustomResourceDefinitions come first.
 	// They are defaulted and validated like in [Server.Create] and may have a status. The given objects are not modified.
 	Objects []*unstructured.Object
+	// Copy has objects of a cluster. They are stored as they are, neither defaulted nor validated, under their own resourceVersions, and replace
+	// the objects of a new server. Writes continue after the largest resourceVersion. Lists and watches at an older one get 410.
+	// Objects without a resourceVersion are defaulted and get a UID if they have none. Missing namespaces are created. The definitions of Objects are created before, the rest of Objects after. See [Server.CopyDifferences].
+	Copy *clustercopy.Copy
 	// InMemory connects clients over pipes in memory without TLS. The server then works inside a testing/synctest bubble and without
 	// a network. Only Client, Config and HTTPClient reach it.
 	InMemory bool

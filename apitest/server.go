@@ -47,6 +47,8 @@ type Server struct {
 	warnings  warningLog
 	faults    faultList
 
+	copyDifferences []CopyDifference // of Options.Copy; read-only after the start
+
 	mu       sync.Mutex
 	listener net.Listener
 	memory   *memoryListener

@@ -11,6 +11,7 @@ package clients
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/clustercopy"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -30,7 +32,7 @@ import (
 type Options struct {
 	// Scheme has the types of the objects and of Client. The default is client-go's scheme.
 	Scheme *runtime.Scheme
-	// Stored stores the objects as they are, as fakes do, instead of creating them; see [apitest.Server.Load]. They may be
+	// Stored stores the objects as they are, as fakes do, instead of creating them; see Copy in [apitest.Options]. They may be
 	// incomplete, and keep their UID, timestamps and status. Writes to them are validated.
 	Stored bool
 	// Server configures the server: CustomResourceDefinitions in Objects, faults, controllers. It is always in memory.
@@ -79,15 +81,31 @@ func start(t testing.TB, opts *Options, objects []runtime.Object) (*Clients, err
 	}
 	server := opts.Server
 	server.InMemory = true
+	if opts.Stored {
+		if server.Copy, err = withObjects(server.Copy, seeds); err != nil {
+			return nil, err
+		}
+	}
 	c.Server = apitest.NewServer(t, &server)
 	c.Config = &rest.Config{Host: c.Server.URL, Transport: c.Server.HTTPClient().Transport, QPS: -1}
 	if err := c.connect(); err != nil {
 		return nil, err
 	}
 	if opts.Stored {
-		return c, c.Server.Load(t.Context(), seeds...)
+		return c, nil
 	}
 	return c, c.create(t, seeds)
+}
+
+// withObjects returns a copy of a cluster, or of none, with further objects.
+func withObjects(cluster *clustercopy.Copy, objects []*unstructured.Object) (*clustercopy.Copy, error) {
+	added, err := clustercopy.Of(objects...)
+	if err != nil || cluster == nil {
+		return added, err
+	}
+	both := *cluster
+	both.Objects = slices.Concat(cluster.Objects, added.Objects)
+	return &both, nil
 }
 
 // connect makes the clients.

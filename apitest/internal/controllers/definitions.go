@@ -177,6 +177,15 @@ func (c *Definitions) update(name string, stored, changed store.Object) (store.O
 	return current, err == nil
 }
 
+// Serve serves a stored definition of another server as its conditions say, before it is in the store. If it is terminating, the
+// deletion of its last object removes it.
+func (c *Definitions) Serve(definition store.Object) {
+	c.serve(definition)
+	if isDeleting(definition) {
+		c.setDeleting(store.Key{Group: groupOf(definition), Resource: pluralOf(definition)}, true)
+	}
+}
+
 func (c *Definitions) serve(definition store.Object) {
 	if !nested.HasCondition(definition, "Established") {
 		c.registry.RemoveDefinition(nameOf(definition))

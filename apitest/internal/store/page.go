@@ -28,41 +28,52 @@ type Page struct {
 // number of all objects, unless objects were created or deleted since Revision and Count is set. The errors are ErrCompacted and
 // ErrFuture.
 func (s *Store) Page(q Query) (Page, error) {
+	page, states, err := s.page(q)
+	if states != nil {
+		page.Objects = make([]Object, 0, len(states))
+	}
+	for _, state := range states { // loaded objects are decoded here, without the lock
+		page.Objects = append(page.Objects, state.get())
+	}
+	return page, err
+}
+
+// page returns the page without Objects, and the states of its objects.
+func (s *Store) page(q Query) (page Page, states []state, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	at := q.Revision
+	page.Revision = s.revision
 	switch {
-	case at == 0:
-		at = s.revision
-	case at > s.revision:
-		return Page{Revision: s.revision}, ErrFuture
-	case at < s.compacted:
-		return Page{Revision: s.revision}, ErrCompacted
+	case q.Revision > s.revision:
+		return page, nil, ErrFuture
+	case q.Revision != 0 && q.Revision < s.compacted:
+		return page, nil, ErrCompacted
+	case q.Revision != 0:
+		page.Revision = q.Revision
 	}
-	page := Page{Revision: at}
 	c := s.resources[resource{q.Group, q.Resource}]
 	if c == nil {
-		return page, nil
+		return page, nil, nil
 	}
 	keys := c.keysFrom(q.Namespace, q.Start)
 	if q.Limit == 0 {
-		page.Objects = make([]Object, 0, min(c.live, len(keys)))
+		states = make([]state, 0, min(c.live, len(keys)))
 	}
 	for i, path := range keys {
-		obj := c.records[path].at(at)
-		if obj == nil {
+		current := c.records[path].at(page.Revision)
+		if current.isDeletion() {
 			continue
 		}
-		if q.Limit > 0 && len(page.Objects) == q.Limit {
+		if q.Limit > 0 && len(states) == q.Limit {
 			page.More = true
 			if q.Count {
-				page.Remaining = c.count(keys[i:], at)
+				page.Remaining = c.count(keys[i:], page.Revision)
 			}
 			break
 		}
-		page.Objects = append(page.Objects, obj)
+		states = append(states, current)
 	}
-	return page, nil
+	return page, states, nil
 }
 
 // keysFrom returns the keys of a namespace, or of all, from start on.
@@ -91,7 +102,7 @@ func (c *collection) count(keys []string, at int64) int {
 	}
 	n := 0
 	for _, path := range keys {
-		if c.records[path].at(at) != nil {
+		if !c.records[path].at(at).isDeletion() {
 			n++
 		}
 	}

@@ -74,11 +74,22 @@ type collection struct {
 // record has the states of a key, ascending by revision.
 type record struct{ history []state }
 
-// state is an object from a revision on. A nil object is a deletion.
+// state is an object from a revision on. It is a deletion if both object and loaded are nil.
 type state struct {
 	revision int64
 	object   Object
+	loaded   *loadedObject
 }
+
+// get returns the object, or nil for a deletion.
+func (s state) get() Object {
+	if s.loaded != nil {
+		return s.loaded.decode()
+	}
+	return s.object
+}
+
+func (s state) isDeletion() bool { return s.object == nil && s.loaded == nil }
 
 // New returns an empty store with a limit of retained events.
 func New(limit int) *Store {
@@ -189,8 +200,8 @@ func (s *Store) Objects() (objects []Object) {
 	for _, id := range ids {
 		c := s.resources[id]
 		for _, path := range c.keys {
-			if obj := c.records[path].at(s.revision); obj != nil {
-				objects = append(objects, obj)
+			if state := c.records[path].at(s.revision); !state.isDeletion() {
+				objects = append(objects, state.get())
 			}
 		}
 	}
@@ -247,7 +258,7 @@ func (s *Store) latest(key Key) Object {
 		return nil
 	}
 	if r := c.records[path(key)]; r != nil {
-		return r.history[len(r.history)-1].object
+		return r.history[len(r.history)-1].get()
 	}
 	return nil
 }
@@ -268,7 +279,7 @@ func (s *Store) write(kind watch.EventType, key Key, obj, previous Object) (*Eve
 	s.revision++
 	obj = withVersion(obj, s.revision)
 	c := s.collection(key.Group, key.Resource)
-	c.add(path(key), kind, state{s.revision, obj})
+	c.add(path(key), kind, state{revision: s.revision, object: obj})
 	event := &Event{Type: kind, Key: key, Object: obj, Previous: previous, Revision: s.revision}
 	c.events.add(event)
 	s.all.add(event)
@@ -331,14 +342,14 @@ func (s *Store) compactFirst() {
 	}
 }
 
-// at returns the object at a revision, or nil.
-func (r *record) at(revision int64) Object {
+// at returns the state at a revision. It is a deletion if the object did not exist.
+func (r *record) at(revision int64) state {
 	for i := len(r.history) - 1; i >= 0; i-- {
 		if r.history[i].revision <= revision {
-			return r.history[i].object
+			return r.history[i]
 		}
 	}
-	return nil
+	return state{}
 }
 
 // path is the part of an etcd key that determines the order of lists.

@@ -2,22 +2,24 @@ package write
 
 import (
 	"context"
-	"errors"
 
-	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/unstructured"
 )
 
-// Load stores an object as it is, like an object copied from another server's storage: it is decoded and defaulted, but neither
-// admitted nor validated. Metadata and status are kept. A missing UID and creationTimestamp are set, and the store assigns the
-// resourceVersion. An existing object is replaced.
-func (w *Writer) Load(ctx context.Context, req *Request, body Body) error {
+// Stored returns an object in the form that the store has after a creation. The object is decoded and defaulted, but neither admitted
+// nor validated. Metadata and status are kept. A missing UID, creationTimestamp and namespace are set.
+func (w *Writer) Stored(ctx context.Context, req *Request, lazy *unstructured.Lazy) (*unstructured.Lazy, error) {
 	op := w.begin(ctx, req)
-	obj, err := op.decode(body)
+	given, err := lazy.Object()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	obj, err := op.decode(Body{Object: given.Object})
+	if err != nil {
+		return nil, err
 	}
 	if err := op.ensureNamespace(obj); err != nil {
-		return err
+		return nil, err
 	}
 	op.rules.setDefaults(obj.Object)
 	uid := obj.GetUID()
@@ -29,13 +31,13 @@ func (w *Writer) Load(ctx context.Context, req *Request, body Body) error {
 	if !created.IsZero() {
 		obj.SetCreationTimestamp(created)
 	}
-	next, err := op.toStorage(obj)
+	stored, err := op.toStorage(obj)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	key := op.key(obj.GetName())
-	if _, err = op.store.Create(key, next); errors.Is(err, store.ErrExists) {
-		_, err = op.store.Update(key, "", next)
+	data, err := unstructured.Encode(&unstructured.Object{Object: stored})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return unstructured.DecodeLazy(data)
 }
