@@ -27,7 +27,11 @@ type CopyDifference struct {
 
 // String returns a line of text.
 func (d CopyDifference) String() string {
-	return fmt.Sprintf("%s (%d, such as %s): %s", d.Kind.GroupKind(), d.Objects, d.Example, d.Text)
+	example := d.Example.String()
+	if d.Example.Namespace == "" {
+		example = d.Example.Name
+	}
+	return fmt.Sprintf("%s (%d, such as %s): %s", d.Kind.GroupKind(), d.Objects, example, d.Text)
 }
 
 // CopyDifferences returns how the objects of the server differed from those of Options.Copy when it started: objects with a new
@@ -36,8 +40,8 @@ func (s *Server) CopyDifferences() []CopyDifference { return s.copyDifferences }
 
 const (
 	renumberedAggregated = "new resourceVersions, since an aggregated API server has revisions of its own"
-	renumberedNumber     = "new resourceVersions, since the objects have none that is a number"
-	renumberedDouble     = "new resourceVersions, since objects of other kinds have the same ones"
+	renumberedText       = "new resourceVersions, since those of the cluster are not numbers"
+	renumberedDouble     = "new resourceVersions, since other objects have the same ones"
 	notServed            = "absent, since the server can neither find the kind nor define it"
 	untyped              = "served without a schema, since the kind is neither built in nor has a definition"
 )
@@ -134,7 +138,7 @@ func (l *copyLoad) number(record *store.Record, isStored bool) {
 	case copied != nil && copied.IsAggregated:
 		reason = renumberedAggregated
 	case !isNumber:
-		reason = renumberedNumber
+		reason = renumberedText
 	case l.taken[revision]:
 		reason = renumberedDouble
 	default:
@@ -166,7 +170,7 @@ func (l *copyLoad) resourceOf(obj *unstructured.Lazy) *kinds.Resource {
 	}
 	resource := l.registry.OfKind(kind)
 	if copied := l.resources[kind]; resource == nil && copied != nil {
-		if l.registry.SetDefinition(definitionOf(copied)) == nil {
+		if l.registry.SetUntyped(definitionOf(copied)) == nil {
 			resource = l.registry.OfKind(kind)
 			l.note(obj, untyped)
 		}

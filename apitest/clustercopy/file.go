@@ -65,7 +65,7 @@ func (c *Copy) save(w io.Writer) error {
 
 // writeLine writes a line break and an object without line breaks.
 func writeLine(lines *bufio.Writer, obj *unstructured.Lazy) error {
-	data, err := obj.MarshalJSON()
+	data, err := obj.MarshalJSON() // of a Lazy received as protobuf, too
 	if err != nil {
 		return err
 	}

@@ -235,44 +235,51 @@ func (c *copier) add(resource *discovery.Resource, r *result) error {
 // readDefinitions notes the storage versions of custom resources.
 func (c *copier) readDefinitions(definitions []*unstructured.Lazy) error {
 	for _, definition := range definitions {
-		spec, _, err := unstructured.Get[definitionSpec](definition, "spec")
+		fields, err := unstructured.As[definitionFields](definition)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", definition, err)
 		}
-		for _, version := range spec.Versions {
+		for _, version := range fields.Spec.Versions {
 			if version.Storage {
-				c.storage[schema.GroupResource{Group: spec.Group, Resource: spec.Names.Plural}] = version.Name
+				c.storage[schema.GroupResource{Group: fields.Spec.Group, Resource: fields.Spec.Names.Plural}] = version.Name
 			}
 		}
 	}
 	return nil
 }
 
-// definitionSpec has the fields of a CustomResourceDefinition that choose the version of a list.
-type definitionSpec struct {
-	Group string `json:"group"`
-	Names struct {
-		Plural string `json:"plural"`
-	} `json:"names"`
-	Versions []struct {
-		Name    string `json:"name"`
-		Storage bool   `json:"storage"`
-	} `json:"versions"`
+// definitionFields are the fields of a CustomResourceDefinition that choose the version of a list.
+type definitionFields struct {
+	Spec struct {
+		Group string `json:"group"`
+		Names struct {
+			Plural string `json:"plural"`
+		} `json:"names"`
+		Versions []struct {
+			Name    string `json:"name"`
+			Storage bool   `json:"storage"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+// serviceFields are the fields of an APIService that show whether its group version is aggregated.
+type serviceFields struct {
+	Spec struct {
+		Group   string    `json:"group"`
+		Version string    `json:"version"`
+		Service *struct{} `json:"service"`
+	} `json:"spec"`
 }
 
 // readServices notes the group versions of aggregated API servers.
 func (c *copier) readServices(services []*unstructured.Lazy) error {
 	for _, service := range services {
-		spec, _, err := unstructured.Get[struct {
-			Group   string    `json:"group"`
-			Version string    `json:"version"`
-			Service *struct{} `json:"service"`
-		}](service, "spec")
+		fields, err := unstructured.As[serviceFields](service)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", service, err)
 		}
-		if spec.Service != nil {
-			c.aggregated[schema.GroupVersion{Group: spec.Group, Version: spec.Version}] = true
+		if fields.Spec.Service != nil {
+			c.aggregated[schema.GroupVersion{Group: fields.Spec.Group, Version: fields.Spec.Version}] = true
 		}
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/clustercopy"
 )
 
 // exitCode is an error without a message: the exit code of the program.
@@ -43,10 +44,12 @@ func main() {
 // settings are the flags and arguments of the command line.
 type settings struct {
 	files      []string
+	copyFile   string
 	kubeconfig string
 	rbac       bool
 	controller bool
 	quiet      bool
+	stderr     io.Writer
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -58,10 +61,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		s.files = append(s.files, path)
 		return nil
 	})
+	flags.StringVar(&s.copyFile, "copy", "", "`file` with the copy of a cluster (package clustercopy), whose objects are served as they are")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`path` to write the kubeconfig to, instead of a temporary folder; a file that apitest did not write is not replaced")
 	flags.BoolVar(&s.rbac, "rbac", false, "authorize by the stored RBAC objects; the kubeconfig's user may do everything")
 	flags.BoolVar(&s.controller, "controllers", false, "simulate garbage collection, namespace deletion, service accounts, workloads and pods")
 	flags.BoolVar(&s.quiet, "hide-warnings", false, "leave out the warnings of what is not validated as by a real server")
+	s.stderr = stderr
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
@@ -116,9 +121,20 @@ func start(s settings) (path string, stop func(), err error) {
 	if s.controller {
 		opts.Controllers = apitest.AllControllers
 	}
+	if s.copyFile != "" {
+		if opts.Copy, err = clustercopy.ReadFile(s.copyFile); err != nil {
+			return "", nil, err
+		}
+		for _, omission := range opts.Copy.Omitted {
+			fmt.Fprintln(s.stderr, "apitest: not in the copy:", omission)
+		}
+	}
 	server, err := apitest.Start(opts)
 	if err != nil {
 		return "", nil, err
+	}
+	for _, difference := range server.CopyDifferences() {
+		fmt.Fprintln(s.stderr, "apitest: differs from the cluster:", difference)
 	}
 	folder, err := os.MkdirTemp("", "apitest-")
 	if err != nil {

@@ -65,10 +65,18 @@ func (r *Registry) Versions(group, plural string) []*Resource {
 
 // SetDefinition adds or replaces the resources of a CustomResourceDefinition of apiextensions.k8s.io/v1. It must be validated and
 // defaulted. The caller must not modify it later.
-func (r *Registry) SetDefinition(definition map[string]any) error {
+func (r *Registry) SetDefinition(definition map[string]any) error { return r.set(definition, false) }
+
+// SetUntyped is [Registry.SetDefinition] for a resource whose schema is not known.
+func (r *Registry) SetUntyped(definition map[string]any) error { return r.set(definition, true) }
+
+func (r *Registry) set(definition map[string]any, isUntyped bool) error {
 	resources, err := resourcesOf(definition, r.rules)
 	if err != nil {
 		return err
+	}
+	for _, resource := range resources {
+		resource.IsUntyped = isUntyped
 	}
 	name := nested.String(definition, "metadata", "name")
 	if len(resources) > 0 && builtinSnapshot().serves(resources[0].GroupResource()) {

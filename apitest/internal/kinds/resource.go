@@ -26,6 +26,7 @@ type Resource struct {
 	// such as "spec.color". For a built-in kind they are recorded.
 	SelectableFields []string
 	Definition       map[string]any // the CRD; nil for a built-in kind
+	IsUntyped        bool           // Definition was made without knowing the schema
 
 	storageVersionHash string
 	subresourceNames   []string // in the order of discovery

@@ -166,6 +166,9 @@ func (r *customRules) validate(op *operation, obj, old *unstructuredv1.Unstructu
 		errs = append(errs, r.validateScale(obj, true)...)
 	}
 	op.warnNotValidated(r.schema.NotValidated())
+	if r.resource.IsUntyped {
+		op.warnNotValidated("the object, since the server has no schema of its kind")
+	}
 	return append(errs, r.schema.ValidateRules(op.ctx, errs, obj.Object, before)...)
 }
 
