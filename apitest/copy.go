@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// CopyDifference describes objects of Options.Copy that the server has in a different state or lacks.
+// CopyDifference describes objects of Options.Copy with a different state in the server.
 type CopyDifference struct {
 	Kind    schema.GroupVersionKind
 	Objects int                  // their number

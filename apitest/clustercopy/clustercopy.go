@@ -9,10 +9,10 @@
 //	…
 //	server, err := apitest.Start(&apitest.Options{Copy: c}) // or apitest.NewServer(t, …)
 //
-// A copy has the objects with all of their metadata: uid, resourceVersion, timestamps, managedFields, owners, finalizers, and
-// their status. Package apitest continues with the next resourceVersion. What a copy lacks is in [Copy.Omitted].
+// Objects keep their status and all of their metadata: uid, resourceVersion, timestamps, managedFields, owners, finalizers.
+// Package apitest continues with the next resourceVersion. [Copy.Omitted] names missing objects and fields.
 //
-// Objects are kept as JSON, so that a copy takes about the memory of the cluster's responses.
+// Objects stay JSON. A copy takes about the memory of the cluster's responses.
 package clustercopy
 
 import (
@@ -31,12 +31,12 @@ type Copy struct {
 	Version version.Info
 	// TakenAt is the time at which From began.
 	TakenAt time.Time
-	// ResourceVersion is the revision of the cluster at which lists were made, "" if the cluster did not report one.
-	// [Resource.ResourceVersion] is that of a single list.
+	// ResourceVersion is the revision of the lists, or "" if the cluster did not report one. [Resource.ResourceVersion] is the revision
+	// of a single list.
 	ResourceVersion string
 	// Resources are the copied resources. Objects of From are in their order.
 	Resources []Resource
-	// Omitted are the objects that the copy lacks or has in part, and the reasons.
+	// Omitted are missing and incomplete objects, with the reasons.
 	Omitted []Omission
 	// Objects are the copied objects.
 	Objects []*unstructured.Lazy
@@ -53,11 +53,10 @@ type Resource struct {
 	Categories   []string `json:"categories,omitempty"`
 	Namespaced   bool     `json:"namespaced,omitempty"`
 	Subresources []string `json:"subresources,omitempty"` // such as "status"
-	// IsAggregated reports whether an aggregated API server serves the resource. The resourceVersions of its objects are not
-	// comparable with those of other objects.
+	// IsAggregated reports whether an aggregated API server serves the resource, with resourceVersions of its own.
 	IsAggregated bool `json:"isAggregated,omitempty"`
-	// ResourceVersion is that of the list, "" for lists of several namespaces that differ. It differs from the copy's ResourceVersion
-	// if the server could not list at that revision.
+	// ResourceVersion is the revision of the list, or "" for lists of several namespaces at different revisions. It differs from the
+	// copy's ResourceVersion if the server could not list at the copy's revision.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
@@ -66,7 +65,7 @@ func (r *Resource) GroupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 
-// Omission describes objects, or fields of objects, that a copy lacks.
+// Omission describes objects or fields missing in a copy.
 type Omission struct {
 	Group   string `json:"group,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -90,8 +89,8 @@ func (o Omission) String() string {
 	return name + ": " + o.Reason
 }
 
-// Of returns a copy of objects, such as those of an export by kubectl get -o yaml. Objects without a resourceVersion were never
-// stored: apitest sets their defaults and a missing UID.
+// Of returns a copy with objects, such as the output of kubectl get -o yaml. Package apitest sets the defaults and a missing UID of
+// objects without a resourceVersion: they were never stored.
 func Of(objects ...*unstructured.Object) (*Copy, error) {
 	c := &Copy{}
 	for _, obj := range objects {

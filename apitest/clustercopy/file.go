@@ -37,8 +37,8 @@ type header struct {
 	Objects         int          `json:"objects"` // the number of lines after the header
 }
 
-// Save writes the copy, compressed. It contains whatever the cluster's objects contain: keep it as you keep the cluster's backups.
-// [Copy.WriteFile] creates a file that only its owner can read.
+// Save writes the copy, compressed. It is as confidential as the objects. [Copy.WriteFile] creates a
+// file with mode 0600.
 func (c *Copy) Save(w io.Writer) error {
 	if err := c.save(w); err != nil {
 		return fmt.Errorf("save the copy: %w", err)
@@ -164,7 +164,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// WriteFile saves the copy to a file that only its owner can read. It replaces an existing file once the copy is complete.
+// WriteFile saves the copy to a file with mode 0600. The complete file replaces an existing file.
 func (c *Copy) WriteFile(path string) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".clustercopy-*") // mode 0600
 	if err != nil {

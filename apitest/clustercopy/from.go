@@ -24,8 +24,8 @@ const maxParallel = 8
 // All lists are made at a single revision of the cluster if the server still has it. Aggregated API servers, Events and
 // resources of a different etcd are listed at their own revisions.
 //
-// Resources that the user may not list and groups that are unavailable are in [Copy.Omitted]. Other failures are an error: an ended ctx, a
-// broken connection, a rejected credential, an unknown name in opts.Resources.
+// Forbidden resources and unavailable groups are in [Copy.Omitted]. Other failures are an error: an ended ctx, a broken connection, a
+// rejected credential, an unknown name in opts.Resources.
 func From(ctx context.Context, client *dynamic.Client, opts *Options) (*Copy, error) {
 	c := &copier{client: client, copy: &Copy{TakenAt: time.Now()}, storage: map[schema.GroupResource]string{}, aggregated: map[schema.GroupVersion]bool{}}
 	if opts != nil {
@@ -94,7 +94,7 @@ func (c *copier) omitUnavailable(snapshot *discovery.Snapshot) {
 
 func (c *copier) omit(o Omission) { c.copy.Omitted = append(c.copy.Omitted, o) }
 
-// selectResources returns the resources of Options.Resources and those that are always copied.
+// selectResources returns the selected resources.
 func (c *copier) selectResources(ctx context.Context, snapshot *discovery.Snapshot) (selected []*discovery.Resource, err error) {
 	var all []*discovery.Resource
 	for resource := range snapshot.PreferredResources(&discovery.ResourceFilter{Verbs: []string{"list"}}) {
@@ -130,7 +130,7 @@ func (c *copier) selectResources(ctx context.Context, snapshot *discovery.Snapsh
 	return selected, nil
 }
 
-// split returns the resources that are listed first, one after the other: the lists of the rest depend on them.
+// split divides resources. The lists of rest depend on the objects of first.
 func split(resources []*discovery.Resource) (first, rest []*discovery.Resource) {
 	for _, resource := range resources {
 		switch resource.GVR.GroupResource() {
@@ -144,7 +144,7 @@ func split(resources []*discovery.Resource) (first, rest []*discovery.Resource) 
 	return first, rest
 }
 
-// stored returns a custom resource in its storage version if the server serves that version: such objects need no conversion.
+// stored returns a custom resource in its storage version, if served: its objects need no conversion.
 func (c *copier) stored(snapshot *discovery.Snapshot, resource *discovery.Resource) *discovery.Resource {
 	version := c.storage[resource.GVR.GroupResource()]
 	if version == "" || version == resource.GVR.Version {
@@ -248,7 +248,7 @@ func (c *copier) readDefinitions(definitions []*unstructured.Lazy) error {
 	return nil
 }
 
-// definitionFields are the fields of a CustomResourceDefinition that choose the version of a list.
+// definitionFields has the storage version of a CustomResourceDefinition.
 type definitionFields struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -262,7 +262,7 @@ type definitionFields struct {
 	} `json:"spec"`
 }
 
-// serviceFields are the fields of an APIService that show whether its group version is aggregated.
+// serviceFields has the group version of an APIService, and a Service if it is aggregated.
 type serviceFields struct {
 	Spec struct {
 		Group   string    `json:"group"`

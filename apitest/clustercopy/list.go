@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// maxRestarts is the number of times that a list is begun again because it took longer than the server keeps its revision.
+// maxRestarts is the maximum number of restarts of a list after its revision has expired.
 const maxRestarts = 3
 
 // result is the outcome of the lists of a resource.
@@ -26,7 +26,7 @@ type result struct {
 	err             error
 }
 
-// list lists a resource, in all namespaces or in those of the options.
+// list lists a resource in the selected namespaces.
 func (c *copier) list(ctx context.Context, resource *discovery.Resource, r *result) error {
 	handle := dynamic.As[unstructured.Lazy](c.client.ForAPIResource(resource))
 	handles := []*dynamic.Handle[unstructured.Lazy]{handle}
@@ -64,7 +64,7 @@ func (c *copier) list(ctx context.Context, resource *discovery.Resource, r *resu
 	return nil
 }
 
-// listOne adds the objects of a list to r: at the copy's revision, or at the latest revision if the server does not have the former.
+// listOne adds the objects of a list to r, at the copy's revision or else at the latest revision.
 func (c *copier) listOne(ctx context.Context, handle *dynamic.Handle[unstructured.Lazy], r *result) error {
 	resource := handle.APIResource()
 	opts := metav1.ListOptions{}
@@ -123,7 +123,7 @@ func (c *copier) pages(ctx context.Context, handle *dynamic.Handle[unstructured.
 	return nil
 }
 
-// cause adds the cause of an ended context, so that the first failed list is found.
+// cause adds the cause of an ended context: firstError looks for it.
 func cause(ctx context.Context, err error) error {
 	if ended := context.Cause(ctx); ended != nil && !errors.Is(err, ended) {
 		return fmt.Errorf("%w: %w", err, ended)
@@ -131,7 +131,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// getNamespaces adds the namespaces of the options for a user who may not list namespaces.
+// getNamespaces adds the selected namespaces for a user without the right to list namespaces.
 func (c *copier) getNamespaces(ctx context.Context, handle *dynamic.Handle[unstructured.Lazy], r *result) error {
 	for _, name := range c.opts.Namespaces {
 		obj, err := handle.Get(ctx, name, nil)
@@ -143,7 +143,7 @@ func (c *copier) getNamespaces(ctx context.Context, handle *dynamic.Handle[unstr
 	return nil
 }
 
-// isOmission reports whether the server answers that the objects cannot be read: they are forbidden, or their server is unavailable.
+// isOmission reports whether the server has answered without objects, because they are forbidden or their server is unavailable.
 func isOmission(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsUnauthorized(err)

@@ -4,16 +4,16 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // Options select the objects of From. nil and the zero value select the objects of all resources that can be listed.
 //
-// The objects on which the server's decisions depend are always copied: definitions, namespaces, RBAC, admission policies and their bindings,
-// webhook configurations, API services, classes of priority, storage, runtime and ingress, quotas and limit ranges.
+// Some objects are always copied, because the decisions of a server depend on them: definitions, namespaces, RBAC, admission policies
+// and bindings, webhook configurations, API services, classes of priority, storage, runtime and ingress, quotas and limit ranges.
 type Options struct {
 	// Resources are names of resources as for kubectl: "deploy", "pods,services", "widgets.shop.example.com", "all". nil selects all
-	// resources but Events and Leases. Both change all the time. Leases of the cluster would keep the controllers
-	// of a copy from leading. To copy them, name them.
+	// resources except Events and Leases. Both change all the time, and with the cluster's Leases no controller leads in a copy.
+	// Name them to copy them.
 	Resources []string
 	// Namespaces are the namespaces of namespaced objects, nil for all. The user needs no rights in other namespaces.
 	Namespaces []string
-	// LabelSelector selects objects, except for those that are always copied.
+	// LabelSelector selects objects. It does not apply to the resources that are always copied.
 	LabelSelector string
 	// SecretData keeps the values of Secrets. By default they are empty, and only their keys are copied.
 	SecretData bool
