@@ -66,7 +66,7 @@ var bannedNames = []string{"asking", "garble", "identity", "near", "other", "par
 var permittedNames = []string{"isConnectionRefused", "Identity"}
 
 // nouns lists type names that end in -ing and are no gerunds.
-var nouns = []string{"binding", "encoding", "mapping", "ring", "setting", "string", "warning"}
+var nouns = []string{"binding", "encoding", "finding", "mapping", "ring", "setting", "string", "warning"}
 
 var camelWord = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`)
 
