@@ -40,6 +40,7 @@ type member struct {
 // desired is the objects to apply.
 type desired struct {
 	members map[Reference]*member
+	inOrder []*member // of the objects
 	stages  [][]*member
 	scope   scope
 }
@@ -70,6 +71,7 @@ func (s *Set) desire(ctx context.Context, objects []*manifest.Object) (*desired,
 		}
 		m.position = obj.Position()
 		d.members[m.Reference] = m
+		d.inOrder = append(d.inOrder, m)
 		d.scope.add(m.Reference)
 		prepared = append(prepared, m.want)
 		byObject[m.want] = m

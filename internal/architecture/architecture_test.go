@@ -38,6 +38,7 @@ var allowedImports = map[string][]string{
 	"dynamic":                   {"discovery", "readiness", "restmapper", "transport", "unstructured"},
 	"applyset":                  {"discovery", "dynamic", "readiness", "restmapper", "unstructured", "unstructured/manifest"},
 	"storagemigration":          {"discovery", "dynamic", "restmapper", "unstructured"},
+	"plan":                      {"applyset", "dynamic", "restmapper", "transport", "unstructured", "unstructured/manifest"},
 	"cache":                     {"dynamic"},
 	"cache/packed":              {"cache", "unstructured"},
 	"controller":                {"cache", "controller/leaderelection", "controller/workqueue", "dynamic", "unstructured"},
@@ -66,7 +67,7 @@ var allowedImports = map[string][]string{
 var allowedImporters = map[string][]string{
 	"internal/jsonread":        {"discovery", "unstructured", "dynamic", "internal/protobuf", "internal/typememory"},
 	"internal/limits":          {"discovery", "dynamic", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
-	"internal/managedfields":   {"applyset", "storagemigration"},
+	"internal/managedfields":   {"applyset", "plan", "storagemigration"},
 	"internal/objectkey":       {"dynamic", "cache", "controller"},
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/protobuf":        {"dynamic", "unstructured"},

@@ -1,0 +1,294 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
+)
+
+// ApplyOptions configure [Plan.Apply].
+type ApplyOptions struct {
+	// Replace permits the deletes of [Replace]. Without it, a plan with such a change is rejected before anything is written.
+	Replace bool
+	// OnEvent is called after every object. Calls are serialized.
+	OnEvent func(applyset.Event)
+}
+
+// ChangedError reports that an object has changed since the plan. Change says how: "was created", "was changed", "was deleted", "was
+// deleted and created".
+type ChangedError struct {
+	Object applyset.Reference
+	Change string
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s %s since the plan (plan again)", e.Object, e.Change)
+}
+
+// Apply carries out the plan, and returns an event for each object. Before anything is written, all objects that the plan reads or
+// writes are compared with the plan: the error joins a [*ChangedError] for each object with a different uid or resourceVersion. A
+// changed status alone is no error: controllers write it at any time. [Rejected] objects are an error, too. [NotPlanned] objects are applied.
+//
+// Without a set, the first error ends the work. A set is applied by [applyset.Set.Apply].
+func (p *Plan) Apply(ctx context.Context, client *dynamic.Client, opts *ApplyOptions) ([]applyset.Event, error) {
+	a := &application{plan: p}
+	if opts != nil {
+		a.options = *opts
+	}
+	a.client = client.WithDefaults(&dynamic.Defaults{FieldManager: p.FieldManager, Namespace: p.Namespace})
+	if err := a.run(ctx); err != nil {
+		return a.events, fmt.Errorf("apply the plan: %w", err)
+	}
+	return a.events, nil
+}
+
+// application is a call of Apply.
+type application struct {
+	plan    *Plan
+	client  *dynamic.Client
+	options ApplyOptions
+	events  []applyset.Event
+	// versions are the resourceVersions of the compared objects.
+	versions map[*Change]string
+}
+
+func (a *application) run(ctx context.Context) error {
+	if err := errors.Join(a.plan.Err(), a.checkReplaces()); err != nil {
+		return err
+	}
+	if err := a.verify(ctx); err != nil {
+		return err
+	}
+	if a.plan.Parent != nil {
+		return a.applySet(ctx)
+	}
+	return a.applyAll(ctx)
+}
+
+func (a *application) checkReplaces() error {
+	var errs []error
+	for _, change := range a.plan.Changes {
+		if change.Action == Replace && !a.options.Replace {
+			errs = append(errs, fmt.Errorf("%s is deleted and created (permit it by the option Replace)", change.Object))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// verify compares the cluster with the plan.
+func (a *application) verify(ctx context.Context) error {
+	all := slices.Clone(a.plan.Reads)
+	states := make([]*Change, len(all))
+	for _, change := range a.plan.Changes {
+		read := Read{Object: change.Object, APIVersion: change.APIVersion}
+		if change.Live != nil {
+			read.UID = change.Live.GetUID()
+			read.ResourceVersion = change.Live.GetResourceVersion()
+		}
+		all = append(all, read)
+		states = append(states, change)
+	}
+	errs := make([]error, len(all))
+	versions := make([]string, len(all))
+	parallel(defaultWorkers, len(all), func(i int) { versions[i], errs[i] = a.compare(ctx, &all[i], states[i]) })
+	a.versions = map[*Change]string{}
+	for i, change := range states {
+		if change != nil {
+			a.versions[change] = versions[i]
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compare compares an object with the plan, and returns its resourceVersion. change is nil for an object that is only read. A changed
+// status is no change: controllers write it at any time.
+func (a *application) compare(ctx context.Context, read *Read, change *Change) (resourceVersion string, err error) {
+	found, _, err := readMetadata(ctx, a.client, read.Object, read.APIVersion)
+	if isNotServed(err) && read.UID == "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", read.Object, err)
+	}
+	difference := ""
+	switch {
+	case found == nil && read.UID == "":
+	case found == nil:
+		difference = "was deleted"
+	case read.UID == "":
+		difference = "was created"
+	case found.GetUID() != read.UID:
+		difference = "was deleted and created"
+	case found.GetResourceVersion() != read.ResourceVersion:
+		resourceVersion, difference, err = a.compareFields(ctx, read, change)
+	default:
+		resourceVersion = read.ResourceVersion
+	}
+	if err == nil && difference != "" {
+		err = &ChangedError{read.Object, difference}
+	}
+	return resourceVersion, err
+}
+
+// compareFields compares all fields of an object but its status. The values of a saved Secret are not known, so that it has changed.
+func (a *application) compareFields(ctx context.Context, read *Read, change *Change) (resourceVersion, difference string, err error) {
+	if change == nil || isSecret(change.Live) {
+		return "", "was changed", nil
+	}
+	resource, err := a.client.ForObject(ctx, change.Live)
+	if err != nil {
+		return "", "", err
+	}
+	live, err := resource.Get(ctx, read.Object.Name, nil)
+	if err != nil {
+		return "", "", fmt.Errorf("read %s: %w", read.Object, err)
+	}
+	before := withoutAssigned(change.Live).Object
+	after := withoutAssigned(live).Object
+	delete(before, "status")
+	delete(after, "status")
+	if live.GetUID() != read.UID || !reflect.DeepEqual(before, after) {
+		return "", "was changed", nil
+	}
+	return live.GetResourceVersion(), "", nil
+}
+
+// applySet deletes the objects to replace and applies the set.
+func (a *application) applySet(ctx context.Context) error {
+	var objects []*manifest.Object
+	for _, change := range a.plan.Changes {
+		if change.want == nil {
+			continue
+		}
+		if change.Action == Replace {
+			if err := a.delete(ctx, change); err != nil {
+				return &applyset.ObjectError{Object: change.Object, Position: change.Position, Err: err}
+			}
+		}
+		want := change.want.DeepCopy()
+		labels := want.GetLabels()
+		delete(labels, applyset.PartOfLabel) // of Set.Prepare
+		want.SetLabels(labels)
+		objects = append(objects, &manifest.Object{Object: want, Source: cmp.Or(change.Position, change.Object.String())})
+	}
+	set := applyset.New(a.client, *a.plan.Parent, &applyset.Options{Namespace: a.plan.Namespace})
+	opts := &applyset.ApplyOptions{OnEvent: a.options.OnEvent}
+	if a.plan.ForceConflicts {
+		opts.Conflicts = applyset.ConflictForce
+	}
+	var err error
+	a.events, err = set.Apply(ctx, objects, opts)
+	return err
+}
+
+// applyAll applies the objects one after the other. Kinds of the plan's definitions are awaited.
+func (a *application) applyAll(ctx context.Context) error {
+	var err error
+	changes := make([]*Change, 0, len(a.plan.Changes))
+	for _, change := range a.plan.Changes {
+		if change.want != nil {
+			changes = append(changes, change)
+		}
+	}
+	i := 0
+	wants := func(yield func(*unstructured.Object, error) bool) {
+		for _, change := range changes {
+			if !yield(change.want, nil) {
+				return
+			}
+		}
+	}
+	for found, resolveErr := range a.client.ForObjects(ctx, wants) {
+		change := changes[i]
+		i++
+		event := applyset.Event{Object: change.Object, Action: applyset.Unchanged, Live: change.Live}
+		if err = resolveErr; err == nil && change.Action != Unchanged {
+			event, err = a.applyChange(ctx, found.Resource, change)
+		}
+		if err != nil {
+			event.Action = applyset.Failed
+			event.Err = &applyset.ObjectError{Object: change.Object, Position: change.Position, Err: err}
+			err = event.Err
+		}
+		a.events = append(a.events, event)
+		if a.options.OnEvent != nil {
+			a.options.OnEvent(event)
+		}
+		if err != nil {
+			return fmt.Errorf("%w (%d of %d objects were not reached)", err, len(changes)-i, len(changes))
+		}
+	}
+	return nil
+}
+
+func (a *application) applyChange(ctx context.Context, resource *dynamic.Resource, change *Change) (applyset.Event, error) {
+	event := applyset.Event{Object: change.Object, Action: applyset.Created}
+	force := &metav1.ApplyOptions{Force: a.plan.ForceConflicts}
+	if change.Action == Replace {
+		if err := a.delete(ctx, change); err != nil {
+			return event, err
+		}
+	}
+	var err error
+	if change.Action == Replace || change.Live == nil {
+		event.Live, err = resource.Apply(ctx, change.want, force)
+		return event, err
+	}
+	event.Action = applyset.Configured
+	event.Live, err = a.configure(ctx, resource, change, force)
+	if err == nil && event.Live.GetResourceVersion() == a.versions[change] {
+		event.Action = applyset.Unchanged
+	}
+	return event, err
+}
+
+// configure applies an object in the state of the plan. A change since verify is a conflict: the state is compared again.
+func (a *application) configure(ctx context.Context, resource *dynamic.Resource, change *Change, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
+	want := change.want.DeepCopy()
+	for attempt := 1; ; attempt++ {
+		want.SetResourceVersion(a.versions[change])
+		live, err := resource.Apply(ctx, want, opts)
+		var fields *dynamic.ApplyConflictError
+		if !apierrors.IsConflict(err) || errors.As(err, &fields) || attempt == maxReads {
+			return live, err
+		}
+		read := &Read{Object: change.Object, APIVersion: change.APIVersion, UID: change.Live.GetUID(), ResourceVersion: change.Live.GetResourceVersion()}
+		if a.versions[change], err = a.compare(ctx, read, change); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// delete deletes the object of the plan and waits until it is gone.
+func (a *application) delete(ctx context.Context, change *Change) error {
+	resource, err := a.client.ForObject(ctx, change.Live)
+	if err != nil {
+		return err
+	}
+	uid := change.Live.GetUID()
+	version := a.versions[change]
+	background := metav1.DeletePropagationBackground
+	_, err = resource.Delete(ctx, change.Object.Name, &metav1.DeleteOptions{
+		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = resource.Wait(ctx, change.Object.Name, dynamic.Deleted(types.UID(uid)))
+	return err
+}

@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
+)
+
+// planLeft adds the members that left the set.
+func (p *planner) planLeft(ctx context.Context, objects []*manifest.Object) error {
+	if p.options.Set == nil {
+		return nil
+	}
+	events, err := p.options.Set.Left(ctx, objects, nil)
+	var failed *applyset.ObjectError
+	if err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	for _, event := range events {
+		change := &Change{Object: event.Object, Reason: event.Reason, AnsweredBy: Server, Live: event.Live}
+		if event.Live != nil {
+			change.APIVersion = event.Live.GetAPIVersion()
+		}
+		switch event.Action {
+		case applyset.Kept:
+			change.Action = Keep
+			change.Planned = event.Live
+		case applyset.Failed:
+			change.reject(event.Err)
+		case applyset.Created, applyset.Configured, applyset.Unchanged, applyset.NotChecked, applyset.Pruned:
+			change.Action = Prune
+		}
+		if names := finalizers(event.Live); change.Action == Prune && names != "" {
+			change.Reason += "; it stays until its finalizers are removed: " + names
+		}
+		p.plan.Changes = append(p.plan.Changes, change)
+	}
+	return nil
+}
+
+func finalizers(obj *unstructured.Object) string {
+	if obj == nil {
+		return ""
+	}
+	return strings.Join(obj.GetFinalizers(), ", ")
+}
+
+// dependent is an object that may be deleted with others.
+type dependent struct {
+	ref    applyset.Reference
+	uid    types.UID
+	owners []metav1.OwnerReference
+}
+
+// cascade sets the objects that are deleted with others. The metadata of all objects in the namespaces of the deleted objects is read,
+// and of all objects of the cluster for a deleted cluster-scoped object.
+func (p *planner) cascade(ctx context.Context) {
+	var deleted []*Change
+	namespaces := map[string]bool{}
+	for _, change := range p.plan.Changes {
+		if change.Action != Prune && change.Action != Replace || change.Live == nil {
+			continue
+		}
+		deleted = append(deleted, change)
+		switch change.Object.Kind {
+		case namespaceKind:
+			namespaces[change.Object.Name] = true
+		case definitionKind:
+			namespaces[""] = true
+		default:
+			namespaces[change.Object.Namespace] = true
+		}
+	}
+	if len(deleted) == 0 {
+		return
+	}
+	all := p.dependents(ctx, namespaces)
+	for _, change := range deleted {
+		change.Cascade = cascadeOf(change, all)
+	}
+}
+
+// dependents lists the metadata of the objects in namespaces, or of all objects for "".
+func (p *planner) dependents(ctx context.Context, namespaces map[string]bool) (all []dependent) {
+	note := func(what string, err error) {
+		p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("objects that are deleted with others: %s: %s", what, message(err)))
+	}
+	resources, err := p.client.PreferredResources(ctx, nil)
+	if err != nil {
+		note("list the resources", err)
+		return nil
+	}
+	var handles []*dynamic.Resource
+	for _, resource := range resources {
+		api := resource.APIResource()
+		switch {
+		case !api.Supports("list") || !api.Supports("delete") || api.GVK.Kind == "Event":
+		case namespaces[""]:
+			handles = append(handles, resource.AllNamespaces())
+		case api.Namespaced:
+			for namespace := range namespaces {
+				handles = append(handles, resource.Namespace(namespace))
+			}
+		}
+	}
+	var mu sync.Mutex
+	parallel(p.options.Workers, len(handles), func(i int) {
+		handle := handles[i]
+		kind := handle.APIResource().GVK.GroupKind()
+		for obj, err := range handle.Metadata().List(ctx, nil) {
+			mu.Lock()
+			switch {
+			case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err): // discovery is older than a deletion
+			case err != nil:
+				note("list "+handle.String(), err)
+			default:
+				ref := applyset.Reference{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+				all = append(all, dependent{ref, obj.GetUID(), obj.GetOwnerReferences()})
+			}
+			mu.Unlock()
+		}
+	})
+	return all
+}
+
+// cascadeOf returns the dependents of a deleted object, and their dependents.
+func cascadeOf(change *Change, all []dependent) (refs []applyset.Reference) {
+	gone := map[types.UID]bool{change.Live.GetUID(): true}
+	kind, isDefinition := definedKind(change.Live)
+	for {
+		count := len(gone)
+		for _, d := range all {
+			isContent := change.Object.Kind == namespaceKind && d.ref.Namespace == change.Object.Name || isDefinition && d.ref.Kind == kind
+			if !gone[d.uid] && (isContent || isOwned(d, gone)) {
+				gone[d.uid] = true
+				refs = append(refs, d.ref)
+			}
+		}
+		if len(gone) == count {
+			break
+		}
+	}
+	return sortedReferences(refs)
+}
+
+func sortedReferences(refs []applyset.Reference) []applyset.Reference {
+	slices.SortFunc(refs, func(a, b applyset.Reference) int { return cmp.Compare(a.String(), b.String()) })
+	return refs
+}
+
+// isOwned reports whether all owners of an object are gone.
+func isOwned(d dependent, gone map[types.UID]bool) bool {
+	for _, owner := range d.owners {
+		if !gone[owner.UID] {
+			return false
+		}
+	}
+	return len(d.owners) > 0
+}
+
+// noteQuotas names the quotas that are checked by several objects of the plan. A dry run counts only its own object.
+func (p *planner) noteQuotas(ctx context.Context) {
+	creates := map[string]int{}
+	for _, change := range p.plan.Changes {
+		if change.Object.Kind.String() == "ResourceQuota" && change.Action != Unchanged {
+			p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("objects of the plan against %s, which changes in it", change.Object))
+		}
+		if change.Action == Create && change.AnsweredBy == Server && change.Object.Namespace != "" {
+			creates[change.Object.Namespace]++
+		}
+	}
+	quotas, err := p.client.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"})
+	if err != nil {
+		return // a server without quotas
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(creates)) {
+		for quota, err := range quotas.Namespace(namespace).Metadata().List(ctx, nil) {
+			switch {
+			case err != nil:
+				p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("quotas of namespace %q: %s", namespace, message(err)))
+			case creates[namespace] > 1:
+				p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf(
+					"ResourceQuota \"%s/%s\" for %d new objects together: the server checks each alone", namespace, quota.GetName(), creates[namespace]))
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
+)
+
+// planner is a call of Objects.
+type planner struct {
+	client  *dynamic.Client
+	options Options
+	plan    *Plan
+	items   []*item // in the order of the work
+	stages  [][]*item
+}
+
+// item is an object to apply.
+type item struct {
+	*Change
+
+	resource     *dynamic.Resource // nil until the kind is served
+	dependencies []*item
+	// unanswerable is the reason why the server cannot answer, and doubt the reason why its answer may be different from the outcome.
+	// Both are empty if the server answers.
+	unanswerable, doubt string
+}
+
+const defaultWorkers = 10
+
+// Objects plans the apply of objects by server-side apply. It writes nothing. The errors of single objects are part of the plan. An
+// error is returned for objects that cannot be applied as a set (see [manifest.Validate]), for a set that cannot be read, and for the
+// end of ctx.
+func Objects(ctx context.Context, client *dynamic.Client, objects []*manifest.Object, opts *Options) (*Plan, error) {
+	p := &planner{}
+	if opts != nil {
+		p.options = *opts
+	}
+	p.prepareOptions(client)
+	if err := p.run(ctx, objects); err != nil {
+		return nil, fmt.Errorf("plan %d objects: %w", len(objects), err)
+	}
+	return p.plan, nil
+}
+
+func (p *planner) prepareOptions(client *dynamic.Client) {
+	conn := client.ForAPIResource(nil).Conn()
+	if p.options.Workers <= 0 {
+		p.options.Workers = defaultWorkers
+	}
+	if set := p.options.Set; set != nil {
+		p.options.Namespace = set.Namespace()
+		p.options.FieldManager = set.FieldManager()
+	}
+	p.options.Namespace = cmp.Or(p.options.Namespace, conn.Namespace())
+	p.client = client.WithDefaults(&dynamic.Defaults{FieldManager: p.options.FieldManager, Namespace: p.options.Namespace})
+	p.plan = &Plan{
+		Server: conn.Server(), FieldManager: p.options.FieldManager, ForceConflicts: p.options.ForceConflicts, Namespace: p.options.Namespace,
+	}
+	if set := p.options.Set; set != nil {
+		parent := set.Parent()
+		p.plan.Parent = &parent
+	}
+}
+
+func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
+	prepared := objects
+	if set := p.options.Set; set != nil {
+		var err error
+		if prepared, err = set.Prepare(ctx, objects); err != nil {
+			return err
+		}
+	} else if err := manifest.Validate(objects, p.options.Namespace); err != nil {
+		return err
+	}
+	if err := p.resolveAll(ctx, prepared); err != nil {
+		return err
+	}
+	for _, stage := range p.stages {
+		parallel(p.options.Workers, len(stage), func(i int) { p.answerByServer(ctx, stage[i]) })
+	}
+	p.answerByCopy(ctx)
+	for _, it := range p.items {
+		p.plan.Changes = append(p.plan.Changes, it.Change)
+	}
+	if err := p.planLeft(ctx, objects); err != nil {
+		return err
+	}
+	p.cascade(ctx)
+	p.noteQuotas(ctx)
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// parallel calls work for each index, with a number of workers.
+func parallel(workers, count int, work func(i int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, workers)
+	for i := range count {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			work(i)
+		})
+	}
+	wg.Wait()
+}
+
+// resolveAll finds the resources and the order of objects.
+func (p *planner) resolveAll(ctx context.Context, objects []*manifest.Object) error {
+	definitions := map[schema.GroupKind]*unstructured.Object{}
+	for _, obj := range objects {
+		if kind, isDefinition := definedKind(obj.Object); isDefinition {
+			definitions[kind] = obj.Object
+		}
+	}
+	wants := make([]*unstructured.Object, 0, len(objects))
+	byObject := map[*unstructured.Object]*item{}
+	for _, obj := range objects {
+		it := p.resolve(ctx, obj, definitions)
+		wants = append(wants, it.want)
+		byObject[it.want] = it
+	}
+	order, err := dynamic.InstallOrder(wants, p.options.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, stage := range order.Stages {
+		var items []*item
+		for _, want := range stage {
+			it := byObject[want]
+			for _, dependency := range order.Dependencies[want] {
+				it.dependencies = append(it.dependencies, byObject[dependency])
+			}
+			items = append(items, it)
+		}
+		p.stages = append(p.stages, items)
+		p.items = append(p.items, items...)
+	}
+	return nil
+}
+
+// resolve returns the item of an object. An error of the kind is the error of the change.
+func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions map[schema.GroupKind]*unstructured.Object) *item {
+	kind := obj.GroupVersionKind()
+	want := obj.DeepCopy()
+	want.SetManagedFields(nil)
+	it := &item{Change: &Change{APIVersion: obj.GetAPIVersion(), Position: obj.Position(), want: want}}
+	resource, err := p.client.ForKind(ctx, kind)
+	isNamespaced := want.GetNamespace() != ""
+	var noMatch *restmapper.NoMatchError
+	definition := definitions[kind.GroupKind()]
+	switch {
+	case err == nil:
+		isNamespaced = resource.APIResource().Namespaced
+	case errors.As(err, &noMatch) && definition != nil:
+		scope, _, _ := unstructured.Get[string](definition, "spec", "scope") // the API server reports a wrong type
+		isNamespaced = scope == "Namespaced"
+		it.unanswerable = fmt.Sprintf("its kind is defined by CustomResourceDefinition %q of this plan", definition.GetName())
+		it.Err = err
+	default:
+		it.reject(err)
+	}
+	if isNamespaced {
+		want.SetNamespace(cmp.Or(want.GetNamespace(), p.options.Namespace))
+	} else {
+		want.SetNamespace("")
+	}
+	it.Object = applyset.Reference{Kind: kind.GroupKind(), Namespace: want.GetNamespace(), Name: want.GetName()}
+	if resource != nil && isNamespaced {
+		resource = resource.Namespace(want.GetNamespace())
+	}
+	it.resource = resource
+	return it
+}
+
+// reject sets the error of a write.
+func (c *Change) reject(err error) {
+	c.Action = Rejected
+	c.Err = err
+	c.Reason = message(err)
+}
+
+// message returns the text of an error, without the request of a server's error.
+func message(err error) string {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status.ErrStatus.Message
+	}
+	return err.Error()
+}
+
+var (
+	namespaceKind  = schema.GroupKind{Kind: "Namespace"}
+	definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	apiServiceKind = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
+)
+
+// definedKind returns the kind of a CustomResourceDefinition.
+func definedKind(obj *unstructured.Object) (schema.GroupKind, bool) {
+	if obj.GroupVersionKind().GroupKind() != definitionKind {
+		return schema.GroupKind{}, false
+	}
+	group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
+	kind, _, _ := unstructured.Get[string](obj, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}, true
+}

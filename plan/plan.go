@@ -1,0 +1,181 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Options configure [Objects].
+type Options struct {
+	// Namespace is the namespace of namespaced objects that name none. The default is the namespace of the client's config. A Set
+	// has its own.
+	Namespace string
+	// FieldManager is the field manager of the apply. The default is that of the client. A Set has its own.
+	FieldManager string
+	// ForceConflicts takes over the fields of other managers. Otherwise an object with conflicts is [Rejected].
+	ForceConflicts bool
+	// Set is the set of the objects. Members that are not among the objects are planned as [Prune] or [Keep].
+	Set *applyset.Set
+	// Copy returns the client of a copy of the cluster that may be changed freely. It is called at most once, and only if the plan
+	// needs it.
+	Copy func(ctx context.Context) (*dynamic.Client, error)
+	// Workers is the number of concurrent requests. 0 means 10.
+	Workers int
+}
+
+// Action is the planned outcome for an object.
+type Action string
+
+// Actions of a [Change].
+const (
+	Create    Action = "create"
+	Configure Action = "configure"
+	// Replace deletes the object and creates it: the change of an immutable field.
+	Replace Action = "replace"
+	// Prune deletes an object that left the set.
+	Prune Action = "prune"
+	// Keep leaves an object that left the set: Reason says why.
+	Keep      Action = "keep"
+	Unchanged Action = "unchanged"
+	// Rejected objects cannot be applied: Reason has the server's error.
+	Rejected Action = "rejected"
+	// NotPlanned objects can be applied, but the outcome is unknown: Reason says why.
+	NotPlanned Action = "not planned"
+)
+
+// Source is the API server that answered for an object.
+type Source string
+
+// Sources of a [Change].
+const (
+	Server Source = "server"
+	Copy   Source = "copy"
+)
+
+// Change is the planned outcome for an object.
+type Change struct {
+	Object     applyset.Reference
+	APIVersion string
+	// Position is the position of the object in the manifest, if it has one.
+	Position string
+	Action   Action
+	// Reason explains Replace, Keep, Rejected and NotPlanned, and further facts about a change.
+	Reason     string
+	AnsweredBy Source
+	// Live is the object in the cluster, nil if it does not exist. Planned is the object after the change, nil if it is deleted or
+	// unknown. Fields that the server assigns at the write, such as the uid of a new object, will differ.
+	Live, Planned *unstructured.Object
+	// Fields are the changed fields of Configure and Replace.
+	Fields []Field
+	// Conflicts are the fields of other managers. With Options.ForceConflicts they are taken over.
+	Conflicts []dynamic.FieldConflict
+	// Warnings are the server's.
+	Warnings []string
+	// NotValidated lists the checks that the answer left out.
+	NotValidated []string
+	// Cascade lists the objects that the delete of Prune and Replace also deletes: objects with an owner reference, the content of a
+	// namespace, and the objects of a CustomResourceDefinition.
+	Cascade []applyset.Reference
+	// Err is the server's error of Rejected and NotPlanned. A loaded plan has only Reason.
+	Err error
+
+	// want is the object of the apply, nil for Prune and Keep.
+	want *unstructured.Object
+}
+
+// Field is a changed field.
+type Field struct {
+	// Path is the path of the field: .spec.template.spec.containers[name="web"].image
+	Path string `json:"path"`
+	// Live and Planned are the values, nil for a missing field.
+	Live    any `json:"live,omitempty"`
+	Planned any `json:"planned,omitempty"`
+	// Managers are the present field managers: "kubectl", or "kube-controller-manager through status".
+	Managers []string `json:"managers,omitempty"`
+}
+
+// Read is an object that a plan depends on, besides the objects of its changes.
+type Read struct {
+	Object     applyset.Reference
+	APIVersion string
+	// UID and ResourceVersion are empty if the object did not exist.
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Plan is the planned outcome for a set of objects.
+type Plan struct {
+	// Server is the URL of the API server.
+	Server         string
+	FieldManager   string
+	ForceConflicts bool
+	// Parent is the parent of the set, nil without a set. Namespace is the namespace of objects that name none.
+	Parent    *applyset.Parent
+	Namespace string
+	// Changes are in the order of the work: [dynamic.InstallOrder], then the deletes.
+	Changes []*Change
+	// Reads are the namespaces and definitions of the objects, and the parent of the set.
+	Reads []Read
+	// NotValidated lists the checks that concern several objects, such as quotas.
+	NotValidated []string
+}
+
+// HasChanges reports whether an apply would change the cluster, or the outcome for an object is not known.
+func (p *Plan) HasChanges() bool {
+	for _, change := range p.Changes {
+		if change.Action != Unchanged && change.Action != Keep {
+			return true
+		}
+	}
+	return false
+}
+
+// Err returns the errors of all [Rejected] objects, joined, or nil.
+func (p *Plan) Err() error {
+	var errs []error
+	for _, change := range p.Changes {
+		if change.Action == Rejected {
+			errs = append(errs, change.rejection())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Change) rejection() error {
+	err := c.Err
+	if err == nil {
+		err = errors.New(c.Reason)
+	}
+	return &applyset.ObjectError{Object: c.Object, Position: c.Position, Err: err}
+}
+
+// count returns the number of changes with each action, in words: "2 to create, 1 unchanged".
+func (p *Plan) count() string {
+	numbers := map[Action]int{}
+	for _, change := range p.Changes {
+		numbers[change.Action]++
+	}
+	text := ""
+	for _, part := range []struct {
+		action Action
+		words  string
+	}{
+		{Create, "to create"}, {Configure, "to configure"}, {Replace, "to replace"}, {Prune, "to prune"}, {Keep, "to keep"},
+		{Unchanged, "unchanged"}, {Rejected, "rejected"}, {NotPlanned, "not planned"},
+	} {
+		if count := numbers[part.action]; count > 0 {
+			text += fmt.Sprintf(", %d %s", count, part.words)
+		}
+	}
+	if text == "" {
+		return "no objects"
+	}
+	return text[2:]
+}

@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// read adds the objects that the plan depends on.
+func (p *planner) read(ctx context.Context) error {
+	isPlanned := map[applyset.Reference]bool{}
+	for _, change := range p.plan.Changes {
+		isPlanned[change.Object] = true
+	}
+	reads := map[applyset.Reference]bool{}
+	for _, it := range p.items {
+		if it.Object.Namespace != "" {
+			reads[applyset.Reference{Kind: namespaceKind, Name: it.Object.Namespace}] = true
+		}
+		if it.resource != nil && strings.Contains(it.Object.Kind.Group, ".") && !strings.HasSuffix(it.Object.Kind.Group, ".k8s.io") {
+			reads[applyset.Reference{Kind: definitionKind, Name: it.resource.APIResource().GVR.GroupResource().String()}] = true
+		}
+	}
+	if set := p.options.Set; set != nil {
+		parent := set.Parent()
+		kind := cmp.Or(parent.Kind, schema.GroupKind{Kind: "Secret"})
+		reads[applyset.Reference{Kind: kind, Namespace: parent.Namespace, Name: parent.Name}] = true
+	}
+	maps.DeleteFunc(reads, func(ref applyset.Reference, _ bool) bool { return isPlanned[ref] })
+	refs := sortedReferences(slices.Collect(maps.Keys(reads)))
+	p.plan.Reads = make([]Read, len(refs))
+	errs := make([]error, len(refs))
+	parallel(p.options.Workers, len(refs), func(i int) {
+		found, apiVersion, err := readMetadata(ctx, p.client, refs[i], "")
+		p.plan.Reads[i] = Read{Object: refs[i], APIVersion: apiVersion}
+		if err != nil {
+			errs[i] = fmt.Errorf("read %s: %w", refs[i], err)
+		} else if found != nil {
+			p.plan.Reads[i].UID = found.GetUID()
+			p.plan.Reads[i].ResourceVersion = found.GetResourceVersion()
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// readMetadata returns the metadata of an object, nil if it does not exist, and the version of its kind. apiVersion may be empty.
+func readMetadata(ctx context.Context, client *dynamic.Client, ref applyset.Reference, apiVersion string) (*unstructured.Object, string, error) {
+	version, _ := schema.ParseGroupVersion(apiVersion) // empty for an empty text
+	resource, err := client.ForKind(ctx, ref.Kind.WithVersion(version.Version))
+	if err != nil {
+		return nil, apiVersion, err
+	}
+	apiVersion = resource.APIResource().GVK.GroupVersion().String()
+	if ref.Namespace != "" {
+		resource = resource.Namespace(ref.Namespace)
+	}
+	found, err := resource.Metadata().Get(ctx, ref.Name, nil)
+	if apierrors.IsNotFound(err) {
+		return nil, apiVersion, nil
+	}
+	return found, apiVersion, err
+}
+
+// isNotServed reports whether the server has no such kind.
+func isNotServed(err error) bool {
+	var noMatch *restmapper.NoMatchError
+	return errors.As(err, &noMatch)
+}

@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// answer is the response to an apply.
+type answer struct {
+	planned   *unstructured.Object
+	conflicts []dynamic.FieldConflict
+	warnings  []string
+	err       error
+}
+
+// answerByServer reads the live object and applies the object in a dry run. All objects of earlier stages have an answer.
+func (p *planner) answerByServer(ctx context.Context, it *item) {
+	if it.Action == Rejected {
+		return
+	}
+	p.checkDependencies(it)
+	if it.resource == nil {
+		p.notPlanned(it)
+		return
+	}
+	found, err := p.readAndApply(ctx, it)
+	if err != nil {
+		it.reject(err)
+		return
+	}
+	if it.unanswerable != "" {
+		it.Err = found.err
+		p.notPlanned(it)
+		return
+	}
+	it.AnsweredBy = Server
+	p.record(it, found)
+	if it.doubt != "" {
+		it.NotValidated = append(it.NotValidated, it.doubt)
+	}
+}
+
+// maxReads limits the reads of an object that changes all the time.
+const maxReads = 4
+
+// readAndApply reads the live object and applies the object in a dry run, both in the same state. The error is that of reading.
+func (p *planner) readAndApply(ctx context.Context, it *item) (found answer, err error) {
+	dryRun := it.resource.WithDefaults(&dynamic.Defaults{DryRun: true})
+	for range maxReads {
+		it.Live, err = it.resource.Get(ctx, it.Object.Name, nil)
+		if apierrors.IsNotFound(err) {
+			it.Live = nil
+			err = nil
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		found = p.apply(ctx, dryRun, it.want)
+		if it.Live == nil || found.planned == nil || found.planned.GetResourceVersion() == it.Live.GetResourceVersion() {
+			break
+		}
+	}
+	return found, nil
+}
+
+func (p *planner) notPlanned(it *item) {
+	it.Action = NotPlanned
+	it.Reason = it.unanswerable
+}
+
+// checkDependencies sets the reasons why the server cannot answer.
+func (p *planner) checkDependencies(it *item) {
+	for _, dependency := range it.dependencies {
+		name := fmt.Sprintf("%s %q", dependency.Object.Kind.Kind, dependency.Object.Name)
+		isNew := dependency.Live == nil
+		switch kind := dependency.Object.Kind; {
+		case kind == namespaceKind && isNew:
+			it.unanswerable = "its namespace is created by this plan"
+		case kind == definitionKind && !isNew && dependency.Action != Unchanged:
+			it.doubt = name + " changes in this plan"
+		case kind == apiServiceKind && it.resource == nil:
+			it.unanswerable = "an aggregated API server serves it, registered by " + name + " of this plan"
+		}
+	}
+	if p.limitsChange(it) {
+		it.doubt = "a LimitRange of its namespace changes in this plan"
+	}
+}
+
+// limitsChange reports whether a LimitRange of the plan has defaults for an object.
+func (p *planner) limitsChange(it *item) bool {
+	if kind := it.Object.Kind.String(); kind != "Pod" && kind != "PersistentVolumeClaim" {
+		return false
+	}
+	for _, limits := range p.items {
+		if limits.Object.Kind.String() == "LimitRange" && limits.Object.Namespace == it.Object.Namespace && limits.Action != Unchanged {
+			return true
+		}
+	}
+	return false
+}
+
+// apply applies an object. A conflict has the result of a forced dry run.
+func (p *planner) apply(ctx context.Context, resource *dynamic.Resource, want *unstructured.Object) (a answer) {
+	ctx, warnings := transport.CollectWarnings(ctx)
+	defer func() { a.warnings = warnings.All() }()
+	a.planned, a.err = resource.Apply(ctx, want, nil)
+	var conflict *dynamic.ApplyConflictError
+	if !errors.As(a.err, &conflict) {
+		return a
+	}
+	a.conflicts = conflict.Conflicts
+	force := &metav1.ApplyOptions{Force: true}
+	if p.options.ForceConflicts {
+		a.planned, a.err = resource.Apply(ctx, want, force)
+		return a
+	}
+	a.planned, _ = resource.WithDefaults(&dynamic.Defaults{DryRun: true}).Apply(ctx, want, force) // nil after an error; a.err is the conflict
+	return a
+}
+
+// record sets the outcome of an object.
+func (p *planner) record(it *item, a answer) {
+	it.Planned = a.planned
+	it.Conflicts = a.conflicts
+	it.Fields = nil
+	it.Reason = ""
+	it.Err = nil
+	it.Warnings, it.NotValidated = splitWarnings(a.warnings)
+	switch {
+	case a.err != nil && p.isReplace(it, a.err):
+		it.Action = Replace
+		it.Reason = message(a.err)
+		it.unanswerable = "it is deleted and created: " + it.Reason
+		it.Planned = nil
+		return
+	case a.err != nil:
+		it.reject(a.err)
+	case it.Live == nil:
+		it.Action = Create
+	case reflect.DeepEqual(it.Live.Object, a.planned.Object):
+		it.Action = Unchanged
+	default:
+		it.Action = Configure
+	}
+	if it.Live == nil {
+		return
+	}
+	if it.Planned != nil {
+		it.Fields = changedFields(it.Live, it.Planned)
+	}
+	if it.Action == Configure && len(it.Fields) == 0 {
+		it.Reason = "only the managers of its fields change"
+	}
+	if it.Live.GetDeletionTimestamp() != nil {
+		it.Warnings = append(it.Warnings, "it is being deleted")
+	}
+}
+
+// copyWarning begins the warnings of package apitest, the API server of a copy.
+const copyWarning = "apitest: "
+
+// splitWarnings separates the warnings about checks that the server has left out.
+func splitWarnings(all []string) (warnings, notValidated []string) {
+	for _, text := range all {
+		missing, isOfCopy := strings.CutPrefix(text, copyWarning)
+		if !isOfCopy {
+			warnings = append(warnings, text)
+			continue
+		}
+		missing = strings.TrimPrefix(missing, "not validated: ")
+		notValidated = append(notValidated, strings.TrimSuffix(missing, " was not validated"))
+	}
+	return warnings, notValidated
+}
+
+// isReplace reports whether the server rejected the change of an immutable field. Namespaces and CustomResourceDefinitions are never
+// replaced.
+func (p *planner) isReplace(it *item, err error) bool {
+	if it.Live == nil || !apierrors.IsInvalid(err) || it.Object.Kind == namespaceKind || it.Object.Kind == definitionKind {
+		return false
+	}
+	text := strings.ToLower(message(err))
+	for _, part := range []string{
+		"immutable", "cannot change", "may not be changed", "may not change", "cannot be changed", "updates to", "cannot update", "can't be changed",
+	} {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
