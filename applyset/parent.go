@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,7 +108,9 @@ func (s scope) equal(other scope) bool {
 }
 
 func (s scope) sortedKinds() []schema.GroupKind {
-	return slices.SortedFunc(maps.Keys(s.kinds), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+	kinds := slices.Collect(maps.Keys(s.kinds))
+	sort.Slice(kinds, func(i, j int) bool { return kinds[i].String() < kinds[j].String() })
+	return kinds
 }
 
 // parentState is the parent as read.

@@ -49,7 +49,9 @@ func (s *Set) status(ctx context.Context, objects []*manifest.Object) ([]ObjectS
 		return nil, err
 	}
 	all := make([]ObjectStatus, 0, len(d.members)+len(left))
-	for _, m := range append(slices.Collect(maps.Values(d.members)), left...) {
+	members := append(slices.Collect(maps.Values(d.members)), left...)
+	slices.SortFunc(members, func(a, b *member) int { return a.compare(b.Reference) })
+	for _, m := range members {
 		status := ObjectStatus{Object: m.Reference, Live: m.live, Drift: m.drifts, Left: m.want == nil}
 		if m.live != nil {
 			status.Readiness = m.resource.Readiness(m.live, s.opts.Rules...)
@@ -58,6 +60,5 @@ func (s *Set) status(ctx context.Context, objects []*manifest.Object) ([]ObjectS
 		}
 		all = append(all, status)
 	}
-	slices.SortFunc(all, func(a, b ObjectStatus) int { return a.Object.compare(b.Object) })
 	return all, nil
 }

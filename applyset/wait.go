@@ -193,7 +193,9 @@ func (w *waiter) notReady() []NotReadyObject {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []NotReadyObject
-	for _, ref := range slices.SortedFunc(maps.Keys(w.results), Reference.compare) {
+	refs := slices.Collect(maps.Keys(w.results))
+	SortReferences(refs)
+	for _, ref := range refs {
 		if result := w.results[ref]; result.Status != readiness.Current {
 			all = append(all, NotReadyObject{Object: ref, Result: result})
 		}

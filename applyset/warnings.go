@@ -24,7 +24,7 @@ const (
 func (w *waiter) addWarnings(ctx context.Context, objects []NotReadyObject) {
 	ctx, cancel := context.WithTimeout(ctx, warningsTimeout)
 	defer cancel()
-	warnings := map[string][]warning{}
+	warnings := map[string][]*warning{}
 	for i := range objects {
 		live := w.live[objects[i].Object]
 		if live == nil {
@@ -54,7 +54,7 @@ type warning struct {
 }
 
 // readWarnings returns the Warning events of a namespace, the newest first.
-func (s *Set) readWarnings(ctx context.Context, namespace string) (all []warning) {
+func (s *Set) readWarnings(ctx context.Context, namespace string) (all []*warning) {
 	events, err := s.client.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Event"})
 	if err != nil {
 		return nil
@@ -68,9 +68,9 @@ func (s *Set) readWarnings(ctx context.Context, namespace string) (all []warning
 			return value
 		}
 		at := cmp.Or(text("series", "lastObservedTime"), text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp"))
-		all = append(all, warning{types.UID(text("involvedObject", "uid")), at, text("reason") + ": " + text("message")})
+		all = append(all, &warning{types.UID(text("involvedObject", "uid")), at, text("reason") + ": " + text("message")})
 	}
-	slices.SortStableFunc(all, func(a, b warning) int { return -cmp.Compare(a.time, b.time) })
+	slices.SortStableFunc(all, func(a, b *warning) int { return -cmp.Compare(a.time, b.time) })
 	return all
 }
 

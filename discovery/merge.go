@@ -1,12 +1,12 @@
 package discovery
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"maps"
 	"reflect"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -167,7 +167,8 @@ func sorted(r *Resource) Resource {
 	sortedCopy.Verbs = slices.Sorted(slices.Values(r.Verbs))
 	sortedCopy.ShortNames = slices.Sorted(slices.Values(r.ShortNames))
 	sortedCopy.Categories = slices.Sorted(slices.Values(r.Categories))
-	sortedCopy.Subresources = slices.SortedFunc(slices.Values(r.Subresources), func(a, b Subresource) int { return cmp.Compare(a.Name, b.Name) })
+	sortedCopy.Subresources = slices.Clone(r.Subresources)
+	sort.Slice(sortedCopy.Subresources, func(i, j int) bool { return sortedCopy.Subresources[i].Name < sortedCopy.Subresources[j].Name })
 	for i := range sortedCopy.Subresources {
 		sortedCopy.Subresources[i].Verbs = slices.Sorted(slices.Values(sortedCopy.Subresources[i].Verbs))
 	}

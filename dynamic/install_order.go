@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,7 +56,7 @@ func InstallOrder(objects []*unstructured.Object, namespace string) (*InstallPla
 	for position := range stages {
 		positions = append(positions, position)
 	}
-	slices.SortFunc(positions, installPosition.compare)
+	sort.Slice(positions, func(i, j int) bool { return positions[i].compare(positions[j]) < 0 })
 	for _, position := range positions {
 		plan.Stages = append(plan.Stages, stages[position])
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,11 +154,7 @@ func cascadeOf(change *Change, all []dependent) (refs []applyset.Reference) {
 			break
 		}
 	}
-	return sortedReferences(refs)
-}
-
-func sortedReferences(refs []applyset.Reference) []applyset.Reference {
-	slices.SortFunc(refs, func(a, b applyset.Reference) int { return cmp.Compare(a.String(), b.String()) })
+	applyset.SortReferences(refs)
 	return refs
 }
 

@@ -39,7 +39,8 @@ func (p *planner) read(ctx context.Context) error {
 		reads[applyset.Reference{Kind: kind, Namespace: parent.Namespace, Name: parent.Name}] = true
 	}
 	maps.DeleteFunc(reads, func(ref applyset.Reference, _ bool) bool { return isPlanned[ref] })
-	refs := sortedReferences(slices.Collect(maps.Keys(reads)))
+	refs := slices.Collect(maps.Keys(reads))
+	applyset.SortReferences(refs)
 	p.plan.Reads = make([]Read, len(refs))
 	errs := make([]error, len(refs))
 	parallel(p.options.Workers, len(refs), func(i int) {

@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/definition"
 	"github.com/anykind/anykind/cli/internal/command/get"
 	"github.com/anykind/anykind/cli/internal/command/inspect"
+	"github.com/anykind/anykind/cli/internal/command/plans"
 	"github.com/anykind/anykind/cli/internal/command/pod"
 	"github.com/anykind/anykind/cli/internal/printable"
 )
@@ -39,7 +40,7 @@ func run(args []string) int {
 	state.Connection.FieldManager = "anyctl"
 	root := command.Root(state, slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
-		definition.Commands(state),
+		definition.Commands(state), plans.Commands(state),
 	)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -41,7 +41,7 @@ func Apply(ctx context.Context, s *command.State, set *applyset.Set, objects []*
 			count.Done++
 		}
 		display.Update("apply", "%d of %d objects applied", count.Done, len(objects))
-		if err := printEvent(s, event, opts.Print); err != nil {
+		if err := PrintEvent(s, event, opts.Print); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -56,8 +56,8 @@ func Apply(ctx context.Context, s *command.State, set *applyset.Set, objects []*
 	return wait(ctx, set, objects, opts.Timeout, display)
 }
 
-// printEvent prints the object of an event, or a warning.
-func printEvent(s *command.State, event applyset.Event, print func(obj *unstructured.Object, operation string) error) error {
+// PrintEvent prints the object of an event, or a warning.
+func PrintEvent(s *command.State, event applyset.Event, print func(obj *unstructured.Object, operation string) error) error {
 	switch event.Action {
 	case applyset.Created, applyset.Configured:
 		if event.Reason != "" {

@@ -12,9 +12,11 @@ import (
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/applysets"
+	"github.com/anykind/anykind/cli/internal/command/plans"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/plan"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
@@ -29,6 +31,8 @@ type applyOptions struct {
 	set            applysets.Flags
 	prune, wait    bool
 	adopt          []string
+	plan           string
+	replace        bool
 	timeout        time.Duration
 }
 
@@ -41,8 +45,9 @@ func applyCommand(s *command.State) *cobra.Command {
 			"(server-side apply). Namespaces, CustomResourceDefinitions and objects that others refer to are applied first. The " +
 			"annotation config.kubernetes.io/depends-on adds dependencies.\n\n" +
 			"With --applyset the objects are a set. Objects that left the files since the last apply are deleted, unchanged objects " +
-			"are not written, and a file with an error changes nothing. -n is the namespace of the set's parent, and of objects that name none.",
-		Example: "  anyctl apply -f ./deploy\n  cat pod.json | anyctl apply -f -\n  anyctl apply -f ./deploy --prune --applyset=web -n shop --wait --timeout=5m",
+			"are not written, and a file with an error changes nothing. -n is the namespace of the set's parent, and of objects that name none.\n\n" +
+			"With --plan, a file of plan --save is applied. Nothing is written if an object has changed since the plan.",
+		Example: "  anyctl apply -f ./deploy\n  anyctl apply --plan web.plan\n  cat pod.json | anyctl apply -f -\n  anyctl apply -f ./deploy --prune --applyset=web -n shop --wait --timeout=5m",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
 	}
 	fs := cmd.Flags()
@@ -58,6 +63,8 @@ func applyCommand(s *command.State) *cobra.Command {
 	fs.BoolVar(&o.prune, "prune", false, "Delete the objects of --applyset that are not in the files.")
 	fs.StringSliceVar(&o.adopt, "adopt", nil, "Take the set over from kubectl first, and the fields of its objects from these field managers. The default is kubectl, with all of its commands and those of anyctl. Further managers are for example helm and kustomize-controller.")
 	fs.Lookup("adopt").NoOptDefVal = applysets.Kubectl
+	fs.StringVar(&o.plan, "plan", "", "Apply the plan in a file of: anyctl plan --save. It has the objects and the set.")
+	fs.BoolVar(&o.replace, "replace", false, "Permit the objects of --plan that are deleted and created.")
 	fs.BoolVar(&o.wait, "wait", false, "If true, wait until all objects of --applyset are ready.")
 	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up with --wait, zero means no limit.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, apply will operate on the subresource of the requested object.")
@@ -73,6 +80,10 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 		return err
 	}
 	switch {
+	case o.plan != "":
+		return o.validatePlan()
+	case o.replace:
+		return errors.New("--replace needs --plan, which names the objects to replace")
 	case o.objects.files.IsEmpty():
 		return errors.New("must specify one of -f and -k")
 	case !o.serverSide:
@@ -81,6 +92,19 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 		return errors.New("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
 	}
 	return o.validateSet()
+}
+
+// validatePlan rejects flags that the plan has values for.
+func (o *applyOptions) validatePlan() error {
+	switch {
+	case !o.objects.files.IsEmpty() || o.objects.selection.LabelSelector != "":
+		return errors.New("--plan is incompatible with -f and --selector: the plan has the objects")
+	case o.set.IsSet() || o.prune || o.wait || len(o.adopt) > 0:
+		return errors.New("--plan is incompatible with --applyset, --prune, --adopt and --wait: the plan has the set")
+	case o.forceConflicts || o.write.fieldManager != "" || o.subresource != "" || o.write.dryRun != command.DryRunNone:
+		return errors.New("--plan is incompatible with --force-conflicts, --field-manager, --subresource and --dry-run: use these flags of plan")
+	}
+	return nil
 }
 
 // validateSet rejects flags that conflict with --applyset, or that need it.
@@ -128,6 +152,9 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 		return err
 	}
 	ctx := cmd.Context()
+	if o.plan != "" {
+		return o.applyPlan(ctx, s)
+	}
 	objects, readErr := o.objects.readFiles(ctx, nil)
 	if len(objects) == 0 {
 		if readErr == nil {
@@ -188,6 +215,14 @@ func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 		}
 	}
 	return applysets.Apply(ctx, s, set, objects, opts, display)
+}
+
+func (o *applyOptions) applyPlan(ctx context.Context, s *command.State) error {
+	var errs []error
+	err := plans.Apply(ctx, s, o.plan, &plan.ApplyOptions{Replace: o.replace, OnEvent: func(event applyset.Event) {
+		errs = append(errs, applysets.PrintEvent(s, event, o.output.object))
+	}})
+	return errors.Join(append(errs, err)...)
 }
 
 func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Object, error) {

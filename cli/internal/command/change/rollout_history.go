@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -159,7 +160,7 @@ func revisionsOf(ctx context.Context, s *command.State, t *target) ([]revision, 
 			revisions = append(revisions, r)
 		}
 	}
-	slices.SortFunc(revisions, func(a, b revision) int { return int(a.number - b.number) })
+	sort.Slice(revisions, func(i, j int) bool { return revisions[i].number < revisions[j].number })
 	return revisions, nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -72,8 +72,8 @@ func printOwners(ctx context.Context, cmd *cobra.Command, s *command.State, args
 
 // writeOwners writes a table of fields and their owners.
 func writeOwners(s *command.State, owners []fieldowner.Owner) error {
-	slices.SortStableFunc(owners, func(a, b fieldowner.Owner) int {
-		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Manager, b.Manager))
+	sort.SliceStable(owners, func(i, j int) bool {
+		return cmp.Or(strings.Compare(owners[i].Field, owners[j].Field), strings.Compare(owners[i].Manager, owners[j].Manager)) < 0
 	})
 	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "FIELD\tMANAGER\tOPERATION\tSUBRESOURCE\tAGE\tTIME")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 )
@@ -57,7 +58,7 @@ func (s *rulesStatus) rules() []rule {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b rule) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].sortKey() < all[j].sortKey() })
 	return all
 }
 
