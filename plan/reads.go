@@ -24,36 +24,47 @@ func (p *planner) read(ctx context.Context) error {
 	for _, change := range p.plan.Changes {
 		isPlanned[change.Object] = true
 	}
-	reads := map[applyset.Reference]bool{}
+	isRead := map[applyset.Reference]bool{}
 	for _, it := range p.items {
 		if it.Object.Namespace != "" {
-			reads[applyset.Reference{Kind: namespaceKind, Name: it.Object.Namespace}] = true
+			isRead[applyset.Reference{Kind: namespaceKind, Name: it.Object.Namespace}] = true
 		}
 		if it.resource != nil && strings.Contains(it.Object.Kind.Group, ".") && !strings.HasSuffix(it.Object.Kind.Group, ".k8s.io") {
-			reads[applyset.Reference{Kind: definitionKind, Name: it.resource.APIResource().GVR.GroupResource().String()}] = true
+			isRead[applyset.Reference{Kind: definitionKind, Name: it.resource.APIResource().GVR.GroupResource().String()}] = true
 		}
 	}
 	if set := p.options.Set; set != nil {
 		parent := set.Parent()
 		kind := cmp.Or(parent.Kind, schema.GroupKind{Kind: "Secret"})
-		reads[applyset.Reference{Kind: kind, Namespace: parent.Namespace, Name: parent.Name}] = true
+		isRead[applyset.Reference{Kind: kind, Namespace: parent.Namespace, Name: parent.Name}] = true
 	}
-	maps.DeleteFunc(reads, func(ref applyset.Reference, _ bool) bool { return isPlanned[ref] })
-	refs := slices.Collect(maps.Keys(reads))
+	maps.DeleteFunc(isRead, func(ref applyset.Reference, _ bool) bool { return isPlanned[ref] })
+	refs := slices.Collect(maps.Keys(isRead))
 	applyset.SortReferences(refs)
-	p.plan.Reads = make([]Read, len(refs))
+	reads := make([]*Read, len(refs))
 	errs := make([]error, len(refs))
 	parallel(p.options.Workers, len(refs), func(i int) {
 		found, apiVersion, err := readMetadata(ctx, p.client, refs[i], "")
-		p.plan.Reads[i] = Read{Object: refs[i], APIVersion: apiVersion}
-		if err != nil {
-			errs[i] = fmt.Errorf("read %s: %w", refs[i], err)
-		} else if found != nil {
-			p.plan.Reads[i].UID = found.GetUID()
-			p.plan.Reads[i].ResourceVersion = found.GetResourceVersion()
+		if errs[i] = err; err != nil {
+			return
+		}
+		reads[i] = &Read{Object: refs[i], APIVersion: apiVersion}
+		if found != nil {
+			reads[i].UID = found.GetUID()
+			reads[i].ResourceVersion = found.GetResourceVersion()
 		}
 	})
-	return errors.Join(errs...)
+	for i, ref := range refs {
+		switch err := errs[i]; {
+		case err == nil:
+			p.plan.Reads = append(p.plan.Reads, *reads[i])
+		case apierrors.IsForbidden(err):
+			p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("changes of %s after the plan: %s", ref, message(err)))
+		default:
+			return fmt.Errorf("read %s: %w", ref, err)
+		}
+	}
+	return nil
 }
 
 // readMetadata returns the metadata of an object, nil if it does not exist, and the version of its kind. apiVersion may be empty.

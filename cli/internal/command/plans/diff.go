@@ -226,6 +226,10 @@ func runDiff(ctx context.Context, s *command.State, before, after string) error 
 	case errors.As(err, &exit) && exit.ExitCode() == codeDifferent:
 		return &command.ExitError{Code: codeDifferent}
 	case err != nil:
+		var start *exec.Error
+		if errors.As(err, &start) {
+			err = start.Err
+		}
 		return fmt.Errorf("failed to run %q: %w", program, err)
 	}
 	return nil
