@@ -54,7 +54,7 @@ func (a *adoption) collect(ctx context.Context) error {
 
 // further returns an object of AdoptOptions.Members.
 func (a *adoption) further(ctx context.Context, ref Reference) (*member, error) {
-	if ref == a.parent.reference() {
+	if ref == a.parent.Reference() {
 		return nil, fmt.Errorf("it is the parent of the set")
 	}
 	resource, err := a.servedKind(ctx, ref.Kind)

@@ -119,7 +119,7 @@ func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, defini
 	case m.Namespace == "":
 		m.Namespace = s.opts.Namespace
 	}
-	if m.Reference == s.parent.reference() {
+	if m.Reference == s.parent.Reference() {
 		return nil, errors.New("it is the parent of the set")
 	}
 	m.want = s.prepare(obj, m.Namespace)

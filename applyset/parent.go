@@ -73,9 +73,10 @@ func (p Parent) isBuiltin() bool {
 }
 
 // String returns kind, namespace and name: Secret "shop/web".
-func (p Parent) String() string { return p.reference().String() }
+func (p Parent) String() string { return p.Reference().String() }
 
-func (p Parent) reference() Reference {
+// Reference returns kind, namespace and name, with the default kind.
+func (p Parent) Reference() Reference {
 	return Reference{Kind: p.kind(), Namespace: p.Namespace, Name: p.Name}
 }
 

@@ -167,7 +167,7 @@ func (r *run) foreign(ctx context.Context, collection *dynamic.Resource) (string
 }
 
 func (r *run) isParent(api *discovery.Resource, obj *unstructured.Object) bool {
-	return Reference{Kind: api.GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()} == r.parent.reference()
+	return Reference{Kind: api.GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()} == r.parent.Reference()
 }
 
 // isInEveryNamespace reports whether controllers create the object in every namespace, or for every Service.

@@ -98,6 +98,25 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %q", r.Kind, name)
 }
 
+// MarshalText returns kind, namespace and name: Deployment.apps shop/web.
+func (r Reference) MarshalText() ([]byte, error) {
+	return []byte(r.Kind.String() + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")), nil
+}
+
+// UnmarshalText parses the form of MarshalText.
+func (r *Reference) UnmarshalText(text []byte) error {
+	kind, name, isReference := strings.Cut(string(text), " ")
+	if !isReference {
+		return fmt.Errorf("reference %q: the name is missing (want KIND.GROUP NAMESPACE/NAME)", text)
+	}
+	*r = Reference{Kind: schema.ParseGroupKind(kind), Name: name}
+	if namespace, own, isNamespaced := strings.Cut(name, "/"); isNamespaced {
+		r.Namespace = namespace
+		r.Name = own
+	}
+	return nil
+}
+
 func (r Reference) compare(other Reference) int {
 	return strings.Compare(r.String(), other.String())
 }

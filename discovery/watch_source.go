@@ -29,8 +29,12 @@ const (
 	maxEvent = 4 << 20
 )
 
-// metadataEvent is an event without its object: name and version suffice.
-type metadataEvent = reflector.Event[struct{}]
+type (
+	// metadataEvent is an event without its object: name and version suffice.
+	metadataEvent = reflector.Event[noObject]
+	// noObject is always nil. With a pointer, programs share the reflector's machine code with other pointers.
+	noObject = *struct{}
+)
 
 // sourceWatcher lists and watches one of watchedSources. It sends the group of every changed object to dirty.
 type sourceWatcher struct {
@@ -43,7 +47,7 @@ type sourceWatcher struct {
 // path yet.
 func (w *sourceWatcher) run(ctx context.Context) error {
 	isListed := false
-	return reflector.Run(ctx, reflector.Options[struct{}]{
+	return reflector.Run(ctx, reflector.Options[noObject]{
 		Source: w, ListFirst: true, FirstDenialGrace: denialGrace, MaxDelay: runBackoff.Max,
 		Emit: func(event *metadataEvent) error {
 			switch {
@@ -96,8 +100,8 @@ func (w *sourceWatcher) List(ctx context.Context, handle func(*metadataEvent) er
 }
 
 // Watch implements reflector.Source.
-func (w *sourceWatcher) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[struct{}], error) {
-	stream, err := reflector.JSONWatch[struct{}]{
+func (w *sourceWatcher) Watch(ctx context.Context, opts metav1.ListOptions) (reflector.Stream[noObject], error) {
+	stream, err := reflector.JSONWatch[noObject]{
 		Conn: w.client.conn, Request: transport.Request{Path: w.path, Header: accept(metadata)}, MaxEvent: maxEvent, Decode: decodeMetadata,
 	}.Open(ctx, opts)
 	if err != nil {

@@ -274,6 +274,9 @@ func (c *Client) WithDefaults(defaults *Defaults) *Client {
 	return &changed
 }
 
+// Defaults returns the client's defaults, without OnWarning.
+func (c *Client) Defaults() Defaults { return c.defaults }
+
 // with returns d with the set fields of others.
 func (d Defaults) with(others Defaults) Defaults {
 	d.Namespace = cmp.Or(others.Namespace, d.Namespace)

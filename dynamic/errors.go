@@ -39,15 +39,15 @@ func (e *explained) Unwrap() error { return e.status }
 // FieldConflict is a field owned by a different manager.
 type FieldConflict struct {
 	// Field is the path of the field: .spec.template.spec.containers[name="web"].image
-	Field string
+	Field string `json:"field"`
 	// Manager is the field's owner.
-	Manager string
+	Manager string `json:"manager"`
 	// Subresource is the subresource through which the manager wrote the field. "" means the object itself.
-	Subresource string
+	Subresource string `json:"subresource,omitempty"`
 	// APIVersion is the version of the manager's update or patch. It is "" if the manager applied the field.
-	APIVersion string
+	APIVersion string `json:"apiVersion,omitempty"`
 	// Time is the time of the manager's write, if known.
-	Time time.Time
+	Time time.Time `json:"time,omitzero"`
 }
 
 func (e *ApplyConflictError) Error() string {

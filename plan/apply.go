@@ -169,7 +169,7 @@ func (a *application) compareFields(ctx context.Context, read *Read, change *Cha
 func (a *application) applySet(ctx context.Context) error {
 	var objects []*manifest.Object
 	for _, change := range a.plan.Changes {
-		if change.want == nil {
+		if change.Want == nil {
 			continue
 		}
 		if change.Action == Replace {
@@ -177,13 +177,14 @@ func (a *application) applySet(ctx context.Context) error {
 				return &applyset.ObjectError{Object: change.Object, Position: change.Position, Err: err}
 			}
 		}
-		want := change.want.DeepCopy()
+		want := change.Want.DeepCopy()
 		labels := want.GetLabels()
 		delete(labels, applyset.PartOfLabel) // of Set.Prepare
 		want.SetLabels(labels)
 		objects = append(objects, &manifest.Object{Object: want, Source: cmp.Or(change.Position, change.Object.String())})
 	}
-	set := applyset.New(a.client, *a.plan.Parent, &applyset.Options{Namespace: a.plan.Namespace})
+	parent := applyset.Parent{Kind: a.plan.Parent.Kind, Namespace: a.plan.Parent.Namespace, Name: a.plan.Parent.Name}
+	set := applyset.New(a.client, parent, &applyset.Options{Namespace: a.plan.Namespace})
 	opts := &applyset.ApplyOptions{OnEvent: a.options.OnEvent}
 	if a.plan.ForceConflicts {
 		opts.Conflicts = applyset.ConflictForce
@@ -198,14 +199,14 @@ func (a *application) applyAll(ctx context.Context) error {
 	var err error
 	changes := make([]*Change, 0, len(a.plan.Changes))
 	for _, change := range a.plan.Changes {
-		if change.want != nil {
+		if change.Want != nil {
 			changes = append(changes, change)
 		}
 	}
 	i := 0
 	wants := func(yield func(*unstructured.Object, error) bool) {
 		for _, change := range changes {
-			if !yield(change.want, nil) {
+			if !yield(change.Want, nil) {
 				return
 			}
 		}
@@ -243,7 +244,7 @@ func (a *application) applyChange(ctx context.Context, resource *dynamic.Resourc
 	}
 	var err error
 	if change.Action == Replace || change.Live == nil {
-		event.Live, err = resource.Apply(ctx, change.want, force)
+		event.Live, err = resource.Apply(ctx, change.Want, force)
 		return event, err
 	}
 	event.Action = applyset.Configured
@@ -256,7 +257,7 @@ func (a *application) applyChange(ctx context.Context, resource *dynamic.Resourc
 
 // configure applies an object in the state of the plan. A change since verify is a conflict: the state is compared again.
 func (a *application) configure(ctx context.Context, resource *dynamic.Resource, change *Change, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
-	want := change.want.DeepCopy()
+	want := change.Want.DeepCopy()
 	for attempt := 1; ; attempt++ {
 		want.SetResourceVersion(a.versions[change])
 		live, err := resource.Apply(ctx, want, opts)

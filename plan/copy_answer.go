@@ -99,7 +99,7 @@ func (p *planner) applyToCopy(ctx context.Context, client *dynamic.Client, it *i
 	}
 	var found answer
 	if it.Action != Replace {
-		found = p.apply(ctx, resource, it.want)
+		found = p.apply(ctx, resource, it.Want)
 		if isNeeded && found.err != nil && p.isReplace(it, found.err) {
 			p.record(it, found)
 		}
@@ -161,7 +161,7 @@ func (p *planner) replaceInCopy(ctx context.Context, resource *dynamic.Resource,
 			_, _ = resource.Update(ctx, remaining, nil) // the apply reports an object that still exists
 		}
 	}
-	found := p.apply(ctx, resource, it.want)
+	found := p.apply(ctx, resource, it.Want)
 	it.AnsweredBy = Copy
 	live := it.Live
 	it.Live = nil
@@ -176,7 +176,7 @@ func (p *planner) replaceInCopy(ctx context.Context, resource *dynamic.Resource,
 
 // copyResource returns the handle of an object in the copy.
 func (p *planner) copyResource(ctx context.Context, client *dynamic.Client, it *item) (*dynamic.Resource, error) {
-	for found, err := range client.ForObjects(ctx, single(it.want)) {
+	for found, err := range client.ForObjects(ctx, single(it.Want)) {
 		if err != nil {
 			return nil, err
 		}

@@ -63,13 +63,15 @@ func (p *planner) prepareOptions(client *dynamic.Client) {
 		p.options.Namespace = set.Namespace()
 		p.options.FieldManager = set.FieldManager()
 	}
-	p.options.Namespace = cmp.Or(p.options.Namespace, conn.Namespace())
+	defaults := client.Defaults()
+	p.options.Namespace = cmp.Or(p.options.Namespace, defaults.Namespace, conn.Namespace())
+	p.options.FieldManager = cmp.Or(p.options.FieldManager, defaults.FieldManager)
 	p.client = client.WithDefaults(&dynamic.Defaults{FieldManager: p.options.FieldManager, Namespace: p.options.Namespace})
 	p.plan = &Plan{
 		Server: conn.Server(), FieldManager: p.options.FieldManager, ForceConflicts: p.options.ForceConflicts, Namespace: p.options.Namespace,
 	}
 	if set := p.options.Set; set != nil {
-		parent := set.Parent()
+		parent := set.Parent().Reference()
 		p.plan.Parent = &parent
 	}
 }
@@ -134,8 +136,8 @@ func (p *planner) resolveAll(ctx context.Context, objects []*manifest.Object) er
 	byObject := map[*unstructured.Object]*item{}
 	for _, obj := range objects {
 		it := p.resolve(ctx, obj, definitions)
-		wants = append(wants, it.want)
-		byObject[it.want] = it
+		wants = append(wants, it.Want)
+		byObject[it.Want] = it
 	}
 	order, err := dynamic.InstallOrder(wants, p.options.Namespace)
 	if err != nil {
@@ -161,7 +163,7 @@ func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions
 	kind := obj.GroupVersionKind()
 	want := obj.DeepCopy()
 	want.SetManagedFields(nil)
-	it := &item{Change: &Change{APIVersion: obj.GetAPIVersion(), Position: obj.Position(), want: want}}
+	it := &item{Change: &Change{APIVersion: obj.GetAPIVersion(), Position: obj.Position(), Want: want}}
 	resource, err := p.client.ForKind(ctx, kind)
 	isNamespaced := want.GetNamespace() != ""
 	var noMatch *restmapper.NoMatchError

@@ -61,33 +61,33 @@ const (
 
 // Change is the planned outcome for an object.
 type Change struct {
-	Object     applyset.Reference
-	APIVersion string
+	Object     applyset.Reference `json:"object"`
+	APIVersion string             `json:"apiVersion"`
 	// Position is the position of the object in the manifest, if it has one.
-	Position string
-	Action   Action
+	Position string `json:"position,omitempty"`
+	Action   Action `json:"action"`
 	// Reason explains Replace, Keep, Rejected and NotPlanned, and further facts about a change.
-	Reason     string
-	AnsweredBy Source
-	// Live is the object in the cluster, nil if it does not exist. Planned is the object after the change, nil if it is deleted or
-	// unknown. Fields that the server assigns at the write, such as the uid of a new object, will differ.
-	Live, Planned *unstructured.Object
+	Reason     string `json:"reason,omitempty"`
+	AnsweredBy Source `json:"answeredBy,omitempty"`
 	// Fields are the changed fields of Configure and Replace.
-	Fields []Field
+	Fields []Field `json:"fields,omitempty"`
 	// Conflicts are the fields of other managers. With Options.ForceConflicts they are taken over.
-	Conflicts []dynamic.FieldConflict
+	Conflicts []dynamic.FieldConflict `json:"conflicts,omitempty"`
 	// Warnings are the server's.
-	Warnings []string
+	Warnings []string `json:"warnings,omitempty"`
 	// NotValidated lists the checks that the answer left out.
-	NotValidated []string
+	NotValidated []string `json:"notValidated,omitempty"`
 	// Cascade lists the objects that the delete of Prune and Replace also deletes: objects with an owner reference, the content of a
 	// namespace, and the objects of a CustomResourceDefinition.
-	Cascade []applyset.Reference
+	Cascade []applyset.Reference `json:"cascade,omitempty"`
+	// Live is the object in the cluster, nil if it does not exist. Planned is the object after the change, nil if it is deleted or
+	// unknown. Fields that the server assigns at the write, such as the uid of a new object, will differ.
+	Live    *unstructured.Object `json:"live,omitempty"`
+	Planned *unstructured.Object `json:"planned,omitempty"`
+	// Want is the object of the apply, nil for Prune and Keep.
+	Want *unstructured.Object `json:"want,omitempty"`
 	// Err is the server's error of Rejected and NotPlanned. A loaded plan has only Reason.
-	Err error
-
-	// want is the object of the apply, nil for Prune and Keep.
-	want *unstructured.Object
+	Err error `json:"-"`
 }
 
 // Field is a changed field.
@@ -103,28 +103,28 @@ type Field struct {
 
 // Read is an object that a plan depends on, besides the objects of its changes.
 type Read struct {
-	Object     applyset.Reference
-	APIVersion string
+	Object     applyset.Reference `json:"object"`
+	APIVersion string             `json:"apiVersion"`
 	// UID and ResourceVersion are empty if the object did not exist.
-	UID             types.UID
-	ResourceVersion string
+	UID             types.UID `json:"uid,omitempty"`
+	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }
 
 // Plan is the planned outcome for a set of objects.
 type Plan struct {
 	// Server is the URL of the API server.
-	Server         string
-	FieldManager   string
-	ForceConflicts bool
+	Server         string `json:"server"`
+	FieldManager   string `json:"fieldManager,omitempty"`
+	ForceConflicts bool   `json:"forceConflicts,omitempty"`
 	// Parent is the parent of the set, nil without a set. Namespace is the namespace of objects that name none.
-	Parent    *applyset.Parent
-	Namespace string
+	Parent    *applyset.Reference `json:"parent,omitempty"`
+	Namespace string              `json:"namespace,omitempty"`
 	// Changes are in the order of the work: [dynamic.InstallOrder], then the deletes.
-	Changes []*Change
+	Changes []*Change `json:"changes"`
 	// Reads are the namespaces and definitions of the objects, and the parent of the set.
-	Reads []Read
+	Reads []Read `json:"reads,omitempty"`
 	// NotValidated lists the checks that concern several objects, such as quotas.
-	NotValidated []string
+	NotValidated []string `json:"notValidated,omitempty"`
 }
 
 // HasChanges reports whether an apply would change the cluster, or the outcome for an object is not known.

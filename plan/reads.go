@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +32,8 @@ func (p *planner) read(ctx context.Context) error {
 			isRead[applyset.Reference{Kind: definitionKind, Name: it.resource.APIResource().GVR.GroupResource().String()}] = true
 		}
 	}
-	if set := p.options.Set; set != nil {
-		parent := set.Parent()
-		kind := cmp.Or(parent.Kind, schema.GroupKind{Kind: "Secret"})
-		isRead[applyset.Reference{Kind: kind, Namespace: parent.Namespace, Name: parent.Name}] = true
+	if p.plan.Parent != nil {
+		isRead[*p.plan.Parent] = true
 	}
 	maps.DeleteFunc(isRead, func(ref applyset.Reference, _ bool) bool { return isPlanned[ref] })
 	refs := slices.Collect(maps.Keys(isRead))

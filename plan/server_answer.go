@@ -65,7 +65,7 @@ func (p *planner) readAndApply(ctx context.Context, it *item) (found answer, err
 		if err != nil {
 			return answer{}, err
 		}
-		found = p.apply(ctx, dryRun, it.want)
+		found = p.apply(ctx, dryRun, it.Want)
 		if it.Live == nil || found.planned == nil || found.planned.GetResourceVersion() == it.Live.GetResourceVersion() {
 			break
 		}

@@ -1,8 +1,8 @@
 package restmapper
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/anykind/anykind/discovery"
@@ -33,7 +33,7 @@ func (x *index) suggest(q *query) []string {
 			distances[name] = min(best, distance)
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+	sort.SliceStable(names, func(i, j int) bool { return distances[names[i]] < distances[names[j]] })
 	return slices.DeleteFunc(names[:min(maxSuggestions, len(names))], func(name string) bool {
 		best := distances[names[0]]
 		return best <= 1 && distances[name] > best // a good match is enough

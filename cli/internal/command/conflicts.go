@@ -1,11 +1,11 @@
 package command
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -41,9 +41,8 @@ func ConflictsError(err *dynamic.ApplyConflictError) error {
 	}
 	message := ServerMessage(err)
 	place := func(manager string) int { return strings.Index(message, "conflicts with "+manager+":") }
-	managers := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
-	})
+	managers := slices.Sorted(maps.Keys(fields))
+	sort.SliceStable(managers, func(i, j int) bool { return place(managers[i]) < place(managers[j]) })
 	first := ""
 	lines := ""
 	for _, manager := range managers {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"io"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -149,7 +150,7 @@ func contentFields(obj *unstructured.Object) (fields []field, conditions []any) 
 	names := slices.DeleteFunc(sortedNames(obj.Object), func(name string) bool {
 		return name == "apiVersion" || name == "kind" || name == "metadata"
 	})
-	slices.SortStableFunc(names, func(a, b string) int { return order(a) - order(b) })
+	sort.SliceStable(names, func(i, j int) bool { return order(names[i]) < order(names[j]) })
 	for _, name := range names {
 		value := obj.Object[name]
 		if status, ok := value.(map[string]any); ok && name == "status" {

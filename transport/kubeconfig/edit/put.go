@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -161,8 +162,9 @@ func encodeValue(value reflect.Value, flow bool) *yaml.Node {
 			node.Content = append(node.Content, encodeValue(element, flow))
 		}
 	case reflect.Map:
-		byName := func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
-		for _, name := range slices.SortedFunc(slices.Values(value.MapKeys()), byName) {
+		names := value.MapKeys()
+		sort.Slice(names, func(i, j int) bool { return names[i].String() < names[j].String() })
+		for _, name := range names {
 			setField(node, name.String(), encodeValue(value.MapIndex(name), flow))
 		}
 	default: // a struct is the only remaining kind
