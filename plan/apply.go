@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -216,6 +217,7 @@ func (a *application) applyAll(ctx context.Context) error {
 		i++
 		event := applyset.Event{Object: change.Object, Action: applyset.Unchanged, Live: change.Live}
 		if err = resolveErr; err == nil && change.Action != Unchanged {
+			a.awaitDefinition(ctx, found.Resource, change)
 			event, err = a.applyChange(ctx, found.Resource, change)
 		}
 		if err != nil {
@@ -233,6 +235,39 @@ func (a *application) applyAll(ctx context.Context) error {
 	}
 	return nil
 }
+
+// definitionTimeout limits the wait for a changed definition.
+const definitionTimeout = 5 * time.Second
+
+// awaitDefinition waits until the server's dry run agrees with the plan, if the plan has changed the definition of the kind: the API
+// server serves the new schema a moment after the write.
+func (a *application) awaitDefinition(ctx context.Context, resource *dynamic.Resource, change *Change) {
+	isChanged := slices.ContainsFunc(a.plan.Changes, func(c *Change) bool {
+		if c.Action != Configure || c.Want == nil {
+			return false
+		}
+		kind, isDefinition := definedKind(c.Want)
+		return isDefinition && kind == change.Object.Kind
+	})
+	if !isChanged || change.Planned == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
+	defer cancel()
+	dryRun := resource.WithDefaults(&dynamic.Defaults{DryRun: true})
+	for ctx.Err() == nil {
+		planned, err := dryRun.Apply(ctx, change.Want, &metav1.ApplyOptions{Force: a.plan.ForceConflicts})
+		if err == nil && reflect.DeepEqual(withoutAssigned(planned).Object, withoutAssigned(change.Planned).Object) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(definitionInterval):
+		}
+	}
+}
+
+const definitionInterval = 50 * time.Millisecond
 
 func (a *application) applyChange(ctx context.Context, resource *dynamic.Resource, change *Change) (applyset.Event, error) {
 	event := applyset.Event{Object: change.Object, Action: applyset.Created}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,7 +94,7 @@ func (e *environment) attempt(t *testing.T, c *dynamic.Client, opts *plan.Option
 	case planned.Err() != nil:
 		require.Error(t, err, "a plan with rejected objects")
 		require.Empty(t, events)
-		events = e.applyEach(t)
+		events = e.applyEach(t, planned)
 	default:
 		require.NoError(t, err)
 	}
@@ -173,8 +174,12 @@ func (e *environment) assertHappened(t *testing.T, planned *plan.Plan, events []
 }
 
 // applyEach applies all objects in their order, and continues after errors.
-func (e *environment) applyEach(t *testing.T) (events []applyset.Event) {
+func (e *environment) applyEach(t *testing.T, planned *plan.Plan) (events []applyset.Event) {
 	t.Helper()
+	rejected := map[applyset.Reference]bool{}
+	for _, change := range planned.Changes {
+		rejected[change.Object] = change.Action == plan.Rejected
+	}
 	objects := e.objects(t, e.Objects)
 	plain := make([]*unstructured.Object, len(objects))
 	for i, obj := range objects {
@@ -192,12 +197,25 @@ func (e *environment) applyEach(t *testing.T) (events []applyset.Event) {
 				if found.Resource.APIResource().Namespaced && ref.Namespace == "" {
 					event.Object.Namespace = e.namespace
 				}
+				if rejected[event.Object] {
+					awaitRejection(t, found)
+				}
 				event.Live, event.Err = found.Resource.Apply(t.Context(), found.Object, &metav1.ApplyOptions{Force: e.Force})
 			}
 			events = append(events, event)
 		}
 	}
 	return events
+}
+
+// awaitRejection waits until the server rejects an object: a changed definition takes effect a moment later.
+func awaitRejection(t *testing.T, found *dynamic.ManifestObject) {
+	t.Helper()
+	dryRun := found.Resource.WithDefaults(&dynamic.Defaults{DryRun: true})
+	assert.Eventually(t, func() bool {
+		_, err := dryRun.Apply(t.Context(), found.Object, nil)
+		return err != nil
+	}, 10*time.Second, 10*time.Millisecond, "%s is not rejected", found.Object.GetName())
 }
 
 func (e *environment) assertChange(t *testing.T, change *plan.Change, result applyset.Event) {
