@@ -94,6 +94,27 @@ func TestMigrate_ConvergesAfterEveryRequest(t *testing.T) {
 	}
 }
 
+// TestMigrate_ServerDoesNotRespond ends a migration without a time-out.
+func TestMigrate_ServerDoesNotRespond(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.create(t, "v1", 20)
+	e.setStorage(t, "v2")
+	kill := &killer{onKill: func() {}}
+	kill.left.Store(6)
+	c := client.Connect(t, "admin", func(cfg *transport.Config) {
+		cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+			kill.next = next
+			return kill
+		}
+	})
+	kill.armed.Store(true)
+	result, err := storagemigration.Migrate(t.Context(), c, e.name, &storagemigration.Options{Method: storagemigration.ByClient, Workers: 2})
+	require.ErrorIs(t, err, errKilled)
+	require.ErrorContains(t, err, "the server does not respond")
+	assert.Less(t, result.Objects, 20, "the remaining objects are not attempted")
+}
+
 func (e *environment) createParallel(t *testing.T, version string, count int) {
 	t.Helper()
 	var all sync.WaitGroup

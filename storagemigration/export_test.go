@@ -1,4 +1,7 @@
 package storagemigration
 
-// PropagationDelay is a variable for tests.
-var PropagationDelay = &propagationDelay
+// Delays for tests.
+var (
+	PropagationDelay = &propagationDelay
+	StartDelay       = &startDelay
+)

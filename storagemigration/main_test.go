@@ -160,6 +160,14 @@ func (e *environment) stored(t *testing.T) map[string]string {
 	return versions
 }
 
+// uid returns the UID of the definition.
+func (e *environment) uid(t *testing.T) string {
+	t.Helper()
+	obj, err := e.definitions.Get(t.Context(), e.name, nil)
+	require.NoError(t, err)
+	return string(obj.GetUID())
+}
+
 // storedVersions returns status.storedVersions.
 func (e *environment) storedVersions(t *testing.T) []string {
 	t.Helper()

@@ -37,6 +37,9 @@ type rewriter struct {
 
 // patchObjects moves outdated entries of managedFields, and with all patches every object.
 func (m *migration) patchObjects(ctx context.Context, def *definition, all bool) error {
+	if len(def.served()) == 0 && !all {
+		return nil // no client reads or writes the objects
+	}
 	objects, err := def.objects(m.client)
 	if err != nil {
 		return err

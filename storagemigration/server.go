@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
@@ -42,12 +43,7 @@ func (m *migration) migrateByServer(ctx context.Context, migrations *dynamic.Res
 	if err := createMigration(ctx, migrations, name, def); err != nil {
 		return err
 	}
-	started, cancel := context.WithTimeoutCause(ctx, startDelay, errNotRunning)
-	_, err := migrations.Wait(started, name, dynamic.HasField("status.conditions"))
-	cancel()
-	if err == nil {
-		_, err = migrations.Wait(ctx, name, dynamic.Matches("the migration has ended", hasSucceeded))
-	}
+	err := waitForMigration(ctx, migrations.Named(name))
 	if ctx.Err() != nil {
 		return err // the server continues
 	}
@@ -55,6 +51,31 @@ func (m *migration) migrateByServer(ctx context.Context, migrations *dynamic.Res
 		err = errors.Join(err, deleteErr)
 	}
 	return err
+}
+
+// waitForMigration waits for the end of a migration. It returns errNotRunning without a first condition.
+func waitForMigration(ctx context.Context, migration *dynamic.Resource) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	start := time.AfterFunc(startDelay, func() { cancel(errNotRunning) })
+	defer start.Stop()
+	for change, err := range migration.Follow(ctx, nil) {
+		switch {
+		case err != nil:
+			return err
+		case change.Type == watch.Deleted:
+			return errors.New("the StorageVersionMigration was deleted (migrate again)")
+		case change.Object == nil:
+			continue
+		}
+		if _, isRunning, _ := unstructured.Get[[]any](change.Object, "status", "conditions"); isRunning {
+			start.Stop()
+		}
+		if succeeded, err := hasSucceeded(change.Object); succeeded || err != nil {
+			return err
+		}
+	}
+	return nil // unreachable: Follow ends with an error
 }
 
 // createMigration creates a migration. An existing one that has ended is replaced.

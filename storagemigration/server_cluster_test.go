@@ -3,6 +3,7 @@ package storagemigration_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,9 @@ import (
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/storagemigration"
 )
+
+const skipText = "the server does not serve storagemigration.k8s.io: Kubernetes 1.37 does, 1.36 with SANDBOX_FLAGS=" +
+	"'--feature-gates StorageVersionMigrator=true --runtime-config storagemigration.k8s.io/v1beta1=true'"
 
 func TestMigrate_ByServer(t *testing.T) {
 	t.Parallel()
@@ -26,8 +30,7 @@ func TestMigrate_ByServer(t *testing.T) {
 		result, err = storagemigration.Migrate(t.Context(), e.client, e.name, nil)
 		require.NoError(t, err)
 		assert.Equal(t, 5, result.Rewritten)
-		t.Skip("the server does not serve storagemigration.k8s.io: Kubernetes 1.37 does, 1.36 with SANDBOX_FLAGS=" +
-			"'--feature-gates StorageVersionMigrator=true --runtime-config storagemigration.k8s.io/v1beta1=true'")
+		t.Skip(skipText)
 	}
 	require.NoError(t, err)
 	assert.Equal(t, &storagemigration.Result{StorageVersion: "v2", Objects: 5, ByServer: true, Pruned: []string{"v1"}}, result)
@@ -35,6 +38,45 @@ func TestMigrate_ByServer(t *testing.T) {
 	assert.Equal(t, []string{"v2"}, e.storedVersions(t))
 	for left, err := range migrations.Metadata().List(t.Context(), nil) {
 		require.NoError(t, err)
-		assert.Fail(t, "a migration is left", left.GetName())
+		assert.NotContains(t, left.GetName(), e.uid(t), "a migration is left")
 	}
+}
+
+func TestMigrate_ServerFails(t *testing.T) {
+	t.Parallel()
+	cluster.NeedComponents(t, cluster.ControllerManager)
+	e := newEnvironment(t)
+	if _, err := e.client.Resource(t.Context(), "storageversionmigrations.storagemigration.k8s.io"); err != nil {
+		t.Skip(skipText)
+	}
+	e.create(t, "v1", 2)
+	e.setStorage(t, "v2")
+	e.denyUpdates(t, "v1-1")
+	result, err := storagemigration.Migrate(t.Context(), e.client, e.name, nil)
+	require.ErrorContains(t, err, "the server's StorageVersionMigration failed: ")
+	require.ErrorContains(t, err, "not by migrations")
+	require.ErrorContains(t, err, "status.storedVersions keeps [v1 v2]")
+	assert.False(t, result.ByServer)
+	assert.Equal(t, []string{"v1", "v2"}, e.storedVersions(t))
+}
+
+// TestMigrate_ServerDoesNotRun stops the controller of StorageVersionMigrations.
+func TestMigrate_ServerDoesNotRun(t *testing.T) {
+	cluster.NeedComponents(t, cluster.ControllerManager)
+	e := newEnvironment(t)
+	if _, err := e.client.Resource(t.Context(), "storageversionmigrations.storagemigration.k8s.io"); err != nil {
+		t.Skip(skipText)
+	}
+	cluster.Stop(t, cluster.ControllerManager)
+	before := *storagemigration.StartDelay
+	*storagemigration.StartDelay = time.Second
+	t.Cleanup(func() { *storagemigration.StartDelay = before })
+	e.create(t, "v1", 2)
+	e.setStorage(t, "v2")
+	_, err := storagemigration.Migrate(t.Context(), e.client, e.name, &storagemigration.Options{Method: storagemigration.ByServer})
+	require.ErrorContains(t, err, "kube-controller-manager does not run the controller")
+	assert.Equal(t, []string{"v1", "v2"}, e.storedVersions(t))
+	result, err := storagemigration.Migrate(t.Context(), e.client, e.name, nil)
+	require.NoError(t, err)
+	assert.Equal(t, &storagemigration.Result{StorageVersion: "v2", Objects: 2, Rewritten: 2, Pruned: []string{"v1"}}, result)
 }

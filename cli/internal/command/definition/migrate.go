@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/storagemigration"
@@ -101,15 +102,35 @@ func (o *migrateOptions) migrate(ctx context.Context, client *dynamic.Client, na
 	defer display.Close()
 	display.Update(name, "%s: waiting for the server", name)
 	opts := o.Options
+	stderr := display.Above(o.Err)
 	opts.OnProgress = func(p dynamic.ForEachProgress) {
+		if p.Err != nil {
+			_, _ = fmt.Fprintf(stderr, "error: %s %q: %s\n", name, strings.TrimPrefix(p.Key.String(), "/"), printable.Line(p.Err.Error()))
+		}
 		display.Update(name, "%s: %d of %d objects, %d failed", name, p.Done, p.Total, p.Failed)
 	}
 	result, err := storagemigration.Migrate(ctx, client, name, &opts)
+	display.Close()
 	if err != nil {
+		return withoutObjects(name, result, err)
+	}
+	return o.Printf("customresourcedefinition.apiextensions.k8s.io/%s %s\n", name, describe(result, o.DryRun))
+}
+
+// withoutObjects returns the error of a migration without the printed errors of its objects.
+func withoutObjects(name string, result *storagemigration.Result, err error) error {
+	var joined interface{ Unwrap() []error }
+	if result == nil || result.Failed == 0 || !errors.As(err, &joined) {
 		return err
 	}
-	display.Close()
-	return o.Printf("customresourcedefinition.apiextensions.k8s.io/%s %s\n", name, describe(result, o.DryRun))
+	errs := []error{fmt.Errorf("%s: %d of %d objects failed, status.storedVersions is not changed", name, result.Failed, result.Objects)}
+	for _, part := range joined.Unwrap() {
+		var failed *dynamic.ObjectError
+		if !errors.As(part, &failed) {
+			errs = append(errs, part)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // describe returns the text for a result: "migrated to v2 (8 objects, 5 rewritten, v1 pruned)".

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,6 +92,43 @@ func TestCRD_Migrate(t *testing.T) {
 	assert.Contains(t, r.stdout, line+" unchanged in v2 (2 objects)\n")
 	r = run(t, "__complete", "crd", "migrate", name[:8])
 	assert.Contains(t, r.stdout, name+"\n")
+}
+
+const denyPolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAME}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [GROUP], apiVersions: ["*"], operations: [UPDATE], resources: [pegs]}]}
+  validations: [{expression: "object.metadata.name != 'b'", message: not by migrations}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAME}
+spec: {policyName: NAME, validationActions: [Deny]}
+`
+
+func TestCRD_MigrateListsFailedObjects(t *testing.T) {
+	name := createPegs(t)
+	c := client.Connect(t, "admin")
+	policy := strings.NewReplacer("NAME", name, "GROUP", strings.TrimPrefix(name, "pegs.")).Replace(denyPolicy)
+	for found, err := range c.ForObjects(t.Context(), unstructured.NewYAMLDecoder(strings.NewReader(policy)).All()) {
+		require.NoError(t, err)
+		_, err = found.Resource.Create(t.Context(), found.Object, nil)
+		require.NoError(t, err)
+		client.DeleteAtEnd(t, found.Resource, name)
+	}
+	require.EventuallyWithT(t, func(ct *assert.CollectT) {
+		r := run(t, "crd", "migrate", name, "--dry-run")
+		assert.Equal(ct, 1, r.code)
+	}, 30*time.Second, 100*time.Millisecond)
+	r := run(t, "crd", "migrate", name, "--method=client")
+	assert.Equal(t, 1, r.code)
+	assert.Empty(t, r.stdout)
+	object, summary, _ := strings.Cut(r.stderr, "\n")
+	assert.Contains(t, object, "error: "+name+" \"b\": ")
+	assert.Contains(t, object, "not by migrations")
+	assert.Equal(t, "error: "+name+": 1 of 2 objects failed, status.storedVersions is not changed\n", summary)
 }
 
 func TestCRD_MigrateErrors(t *testing.T) {
