@@ -32,7 +32,7 @@ func (c *checker) checkObject(ctx context.Context, listed string, obj map[string
 		}
 		c.compare(name, before, view)
 		if c.checkWrites(ctx, name, view) {
-			c.compareUpdates(name, stored, before, view)
+			c.compareUpdates(name, objectForms{obj, stored, before, view})
 		}
 	}
 }
@@ -52,20 +52,23 @@ func (c *checker) checkWrites(ctx context.Context, version string, view map[stri
 	return !c.addErrors(ctx, NotUpdatable, version, written, view)
 }
 
+// objectForms are the forms of an object: as listed, as stored under the new definition, and in a version under both definitions.
+type objectForms struct{ listed, stored, before, view map[string]any }
+
 // compareUpdates adds the fields of the stored object that an update in a version removes, unless the live definition removes them,
-// too. before and view are the object under the live and the new definition.
-func (c *checker) compareUpdates(version string, stored, before, view map[string]any) {
+// too.
+func (c *checker) compareUpdates(version string, s objectForms) {
 	if c.hasWebhook() && version != c.new.storage {
 		return
 	}
 	lost := map[string]bool{}
 	if c.old.canUpdate(version) {
-		eachMissing("", content(stored), content(c.old.update(version, before)), func(path string, _ any) { lost[path] = true })
+		eachMissing("", content(s.listed), content(c.old.update(version, s.before)), func(path string, _ any) { lost[path] = true })
 	}
 	if !c.new.canUpdate(version) {
 		return
 	}
-	eachMissing("", content(stored), content(c.new.update(version, view)), func(path string, _ any) {
+	eachMissing("", content(s.stored), content(c.new.update(version, s.view)), func(path string, _ any) {
 		if !lost[path] {
 			c.findings.add(FieldLostOnUpdate, version, path, "")
 		}

@@ -8,6 +8,8 @@ type scenario struct {
 	objects []string
 	// want are the findings of the definition and of its objects, without examples.
 	want []string
+	// isRandom leaves out want.
+	isRandom bool
 }
 
 type definition struct {
