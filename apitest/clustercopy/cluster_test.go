@@ -18,8 +18,7 @@ import (
 	"github.com/anykind/anykind/apitest/clustercopy"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -126,14 +125,14 @@ spec: {holderIdentity: one}
 `
 
 // populate creates the objects of manifest on the sandbox, with several managers, an owner, and an object in deletion.
-func populate(ctx context.Context, t *testing.T, client *dynamic.Client) {
+func populate(ctx context.Context, t *testing.T, c *dynamic.Client) {
 	t.Helper()
-	for obj, err := range client.ForObjects(ctx, unstructured.NewYAMLDecoder(strings.NewReader(manifest)).All()) {
+	for obj, err := range c.ForObjects(ctx, unstructured.NewYAMLDecoder(strings.NewReader(manifest)).All()) {
 		require.NoError(t, err)
 		_, err = obj.Resource.Apply(ctx, obj.Object, &metav1.ApplyOptions{FieldManager: "deployer", Force: true})
 		require.NoError(t, err, obj.Object.GetName())
 	}
-	maps := resource(ctx, t, client, "configmaps").Namespace("shop")
+	maps := client.Resource(t, c, "configmaps").Namespace("shop")
 	settings, err := maps.Get(ctx, "settings", nil)
 	require.NoError(t, err)
 	owned := object("v1", "ConfigMap", "owned")
@@ -146,13 +145,13 @@ func populate(ctx context.Context, t *testing.T, client *dynamic.Client) {
 	require.NoError(t, err)
 	_, err = maps.Delete(ctx, "leaving", nil)
 	require.NoError(t, err)
-	widgets := resource(ctx, t, client, "widgets").Namespace("shop")
+	widgets := client.Resource(t, c, "widgets").Namespace("shop")
 	red, err := widgets.Get(ctx, "red", nil)
 	require.NoError(t, err)
 	require.NoError(t, unstructured.Set(red, "ready", "status", "phase"))
 	_, err = widgets.Subresource("status").Update(ctx, red, nil)
 	require.NoError(t, err)
-	definitions := resource(ctx, t, client, "customresourcedefinitions")
+	definitions := client.Resource(t, c, "customresourcedefinitions")
 	_, err = definitions.Patch(ctx, "widgets.shop.example.com", "application/json-patch+json",
 		[]byte(`[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`), nil)
 	require.NoError(t, err)
@@ -162,33 +161,22 @@ func object(apiVersion, kind, name string) *unstructured.Object {
 	return &unstructured.Object{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
 }
 
-func resource(ctx context.Context, t *testing.T, client *dynamic.Client, name string) *dynamic.Resource {
-	t.Helper()
-	found, err := client.Resource(ctx, name)
-	require.NoError(t, err)
-	return found
-}
-
 // sandbox returns a client of the sandbox with the objects of manifest.
 func sandbox(t *testing.T) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	populate(t.Context(), t, client)
-	t.Cleanup(func() { remove(context.WithoutCancel(t.Context()), t, client) })
-	return client
+	c := client.Connect(t, "admin")
+	t.Cleanup(func() { remove(context.WithoutCancel(t.Context()), t, c) })
+	populate(t.Context(), t, c)
+	return c
 }
 
 // remove removes the objects that a following test would find.
-func remove(ctx context.Context, t *testing.T, client *dynamic.Client) {
+func remove(ctx context.Context, t *testing.T, c *dynamic.Client) {
 	t.Helper()
-	maps := resource(ctx, t, client, "configmaps").Namespace("shop")
+	maps := client.Resource(t, c, "configmaps").Namespace("shop")
 	_, err := maps.Patch(ctx, "leaving", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), nil)
 	require.NoError(t, err)
-	definitions := resource(ctx, t, client, "customresourcedefinitions")
+	definitions := client.Resource(t, c, "customresourcedefinitions")
 	_, err = definitions.Delete(ctx, "widgets.shop.example.com", nil)
 	require.NoError(t, err)
 	_, err = definitions.Named("widgets.shop.example.com").Wait(ctx, "widgets.shop.example.com", dynamic.Deleted())
@@ -196,10 +184,10 @@ func remove(ctx context.Context, t *testing.T, client *dynamic.Client) {
 }
 
 // lists returns all objects of each served resource in all versions, as JSON.
-func lists(ctx context.Context, t *testing.T, client *dynamic.Client, resourceVersion string) map[string][]string {
+func lists(ctx context.Context, t *testing.T, c *dynamic.Client, resourceVersion string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
-	snapshot, err := client.Discovery().Refresh(ctx)
+	snapshot, err := c.Discovery().Refresh(ctx)
 	require.NoError(t, err)
 	for r := range snapshot.Resources() {
 		switch r.GVR.GroupResource().String() {
@@ -207,19 +195,19 @@ func lists(ctx context.Context, t *testing.T, client *dynamic.Client, resourceVe
 			continue
 		}
 		if r.Supports("list") {
-			all[r.GVR.String()] = list(ctx, t, client, r, resourceVersion)
+			all[r.GVR.String()] = listJSON(ctx, t, c, r, resourceVersion)
 		}
 	}
 	return all
 }
 
-func list(ctx context.Context, t *testing.T, client *dynamic.Client, r *discovery.Resource, resourceVersion string) []string {
+func listJSON(ctx context.Context, t *testing.T, c *dynamic.Client, r *discovery.Resource, resourceVersion string) []string {
 	t.Helper()
 	opts := &metav1.ListOptions{}
 	if resourceVersion != "" {
 		opts = &metav1.ListOptions{ResourceVersion: resourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	}
-	handle := client.ForAPIResource(r)
+	handle := c.ForAPIResource(r)
 	if r.Namespaced {
 		handle = handle.AllNamespaces()
 	}
@@ -235,8 +223,8 @@ func list(ctx context.Context, t *testing.T, client *dynamic.Client, r *discover
 
 func TestFrom_ServedCopyEqualsTheCluster(t *testing.T) {
 	ctx := t.Context()
-	client := sandbox(t)
-	taken, err := clustercopy.From(ctx, client, &clustercopy.Options{SecretData: true})
+	c := sandbox(t)
+	taken, err := clustercopy.From(ctx, c, &clustercopy.Options{SecretData: true})
 	require.NoError(t, err)
 	assert.Contains(t, taken.Version.GitVersion, "v1.")
 	var file bytes.Buffer
@@ -247,7 +235,7 @@ func TestFrom_ServedCopyEqualsTheCluster(t *testing.T) {
 	server := apitest.NewServer(t, &apitest.Options{Copy: loaded})
 	assert.Empty(t, server.CopyDifferences())
 
-	want := lists(ctx, t, client, taken.ResourceVersion)
+	want := lists(ctx, t, c, taken.ResourceVersion)
 	got := lists(ctx, t, server.Client(), "")
 	objects := 0
 	for name, expected := range want {
@@ -269,7 +257,7 @@ func TestFrom_ServedCopyEqualsTheCluster(t *testing.T) {
 // checkWrites writes to a served copy: conflicts name the cluster's managers, revisions continue, owners are found.
 func checkWrites(t *testing.T, server *apitest.Server, resourceVersion string) {
 	ctx := t.Context()
-	maps := resource(ctx, t, server.Client(), "configmaps").Namespace("shop")
+	maps := client.Resource(t, server.Client(), "configmaps").Namespace("shop")
 	settings := object("v1", "ConfigMap", "settings")
 	settings.Object["data"] = map[string]any{"color": "blue"}
 	_, err := maps.Apply(ctx, settings, &metav1.ApplyOptions{FieldManager: "me"})
@@ -305,7 +293,7 @@ func number(t *testing.T, resourceVersion string) int64 {
 func checkWatches(t *testing.T, server *apitest.Server, resourceVersion string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	widgets := resource(ctx, t, server.Client(), "widgets").Namespace("shop")
+	widgets := client.Resource(t, server.Client(), "widgets").Namespace("shop")
 	_, err := widgets.Patch(ctx, "red", "application/merge-patch+json", []byte(`{"spec":{"color":"blue"}}`), nil)
 	require.NoError(t, err)
 	for event, err := range widgets.Watch(ctx, &metav1.ListOptions{ResourceVersion: resourceVersion}) {
@@ -326,7 +314,7 @@ func checkWatches(t *testing.T, server *apitest.Server, resourceVersion string) 
 // checkDefinition deletes a copied definition with its objects.
 func checkDefinition(t *testing.T, server *apitest.Server) {
 	ctx := t.Context()
-	_, err := resource(ctx, t, server.Client(), "customresourcedefinitions").Delete(ctx, "widgets.shop.example.com", nil)
+	_, err := client.Resource(t, server.Client(), "customresourcedefinitions").Delete(ctx, "widgets.shop.example.com", nil)
 	require.NoError(t, err)
 	_, err = server.Client().Discovery().Refresh(ctx)
 	require.NoError(t, err)

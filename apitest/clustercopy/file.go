@@ -69,6 +69,9 @@ func writeLine(lines *bufio.Writer, obj *unstructured.Lazy) error {
 	if err != nil {
 		return err
 	}
+	if len(data) == 0 {
+		return errors.New("the object is empty")
+	}
 	if bytes.IndexByte(data, '\n') >= 0 {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, data); err != nil {

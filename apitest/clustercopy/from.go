@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/discovery"
@@ -30,6 +32,9 @@ func From(ctx context.Context, client *dynamic.Client, opts *Options) (*Copy, er
 	c := &copier{client: client, copy: &Copy{TakenAt: time.Now()}, storage: map[schema.GroupResource]string{}, aggregated: map[schema.GroupVersion]bool{}}
 	if opts != nil {
 		c.opts = *opts
+	}
+	if _, err := labels.Parse(c.opts.LabelSelector); err != nil {
+		return nil, fmt.Errorf("copy the cluster: Options.LabelSelector: %w", err)
 	}
 	if err := c.run(ctx); err != nil {
 		return nil, fmt.Errorf("copy the cluster: %w", err)
@@ -66,14 +71,20 @@ func (c *copier) run(ctx context.Context) error {
 	}
 	first, rest := split(selected)
 	for _, resource := range first {
-		if err := c.copyAll(ctx, []*discovery.Resource{resource}); err != nil {
+		if err := c.copyAll(ctx, resource); err != nil {
 			return err
 		}
 	}
 	for i, resource := range rest {
 		rest[i] = c.stored(snapshot, resource)
 	}
-	return c.copyAll(ctx, rest)
+	for c.copy.ResourceVersion == "" && len(rest) > 0 { // the revision of the other lists
+		if err := c.copyAll(ctx, rest[0]); err != nil {
+			return err
+		}
+		rest = rest[1:]
+	}
+	return c.copyAll(ctx, rest...)
 }
 
 // omitUnavailable notes the group versions whose resources discovery could not read.
@@ -101,7 +112,7 @@ func (c *copier) selectResources(ctx context.Context, snapshot *discovery.Snapsh
 		all = append(all, resource)
 	}
 	named := map[schema.GroupResource]*discovery.Resource{}
-	if c.opts.Resources != nil {
+	if len(c.opts.Resources) > 0 {
 		found, err := c.client.Mapper().Resources(ctx, strings.Join(c.opts.Resources, ","))
 		if err != nil {
 			return nil, err
@@ -160,7 +171,7 @@ func (c *copier) stored(snapshot *discovery.Snapshot, resource *discovery.Resour
 }
 
 // copyAll lists resources in parallel and adds their objects in the order of resources.
-func (c *copier) copyAll(ctx context.Context, resources []*discovery.Resource) error {
+func (c *copier) copyAll(ctx context.Context, resources ...*discovery.Resource) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]result, len(resources))
@@ -228,8 +239,21 @@ func (c *copier) add(resource *discovery.Resource, r *result) error {
 		return c.readDefinitions(r.objects)
 	case schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}:
 		return c.readServices(r.objects)
+	case schema.GroupResource{Resource: "namespaces"}:
+		if len(r.omitted) == 0 {
+			c.omitMissing(r.objects)
+		}
 	}
 	return nil
+}
+
+// omitMissing notes selected namespaces that do not exist.
+func (c *copier) omitMissing(namespaces []*unstructured.Lazy) {
+	for _, name := range c.opts.Namespaces {
+		if !slices.ContainsFunc(namespaces, func(n *unstructured.Lazy) bool { return n.GetName() == name }) {
+			c.omit(Omission{Version: "v1", Resource: "namespaces", Namespace: name, Reason: "there is no such namespace"})
+		}
+	}
 }
 
 // readDefinitions notes the storage versions of custom resources.

@@ -26,6 +26,12 @@ type result struct {
 	err             error
 }
 
+func (r *result) omit(resource *discovery.Resource, namespace string, err error) {
+	r.omitted = append(r.omitted, Omission{
+		Group: resource.GVR.Group, Version: resource.GVR.Version, Resource: resource.GVR.Resource, Namespace: namespace, Reason: err.Error(),
+	})
+}
+
 // list lists a resource in the selected namespaces.
 func (c *copier) list(ctx context.Context, resource *discovery.Resource, r *result) error {
 	handle := dynamic.As[unstructured.Lazy](c.client.ForAPIResource(resource))
@@ -47,9 +53,7 @@ func (c *copier) list(ctx context.Context, resource *discovery.Resource, r *resu
 			err = c.getNamespaces(ctx, one, r)
 		}
 		if isOmission(err) {
-			r.omitted = append(r.omitted, Omission{
-				Group: resource.GVR.Group, Version: resource.GVR.Version, Resource: resource.GVR.Resource, Namespace: namespaces[i], Reason: err.Error(),
-			})
+			r.omit(resource, namespaces[i], err)
 			continue
 		}
 		if err != nil {
@@ -135,10 +139,14 @@ func cause(ctx context.Context, err error) error {
 func (c *copier) getNamespaces(ctx context.Context, handle *dynamic.Handle[unstructured.Lazy], r *result) error {
 	for _, name := range c.opts.Namespaces {
 		obj, err := handle.Get(ctx, name, nil)
-		if err != nil {
+		switch {
+		case err == nil:
+			r.objects = append(r.objects, obj)
+		case isOmission(err):
+			r.omit(handle.APIResource(), name, err)
+		default:
 			return cause(ctx, err)
 		}
-		r.objects = append(r.objects, obj)
 	}
 	return nil
 }
@@ -146,7 +154,7 @@ func (c *copier) getNamespaces(ctx context.Context, handle *dynamic.Handle[unstr
 // isOmission reports whether the server has answered without objects, because they are forbidden or their server is unavailable.
 func isOmission(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && !apierrors.IsUnauthorized(err)
+	return errors.As(err, &status) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err)
 }
 
 // isRevisionMissing reports whether a list may succeed at the latest revision.

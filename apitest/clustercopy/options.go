@@ -9,7 +9,7 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 type Options struct {
 	// Resources are names of resources as for kubectl: "deploy", "pods,services", "widgets.shop.example.com", "all". nil selects all
 	// resources except Events and Leases. Both change all the time, and with the cluster's Leases no controller leads in a copy.
-	// Name them to copy them.
+	// Name them to copy them. An empty list selects nothing further.
 	Resources []string
 	// Namespaces are the namespaces of namespaced objects, nil for all. The user needs no rights in other namespaces.
 	Namespaces []string
