@@ -125,8 +125,9 @@ spec: {holderIdentity: one}
 `
 
 // populate creates the objects of manifest on the sandbox, with several managers, an owner, and an object in deletion.
-func populate(ctx context.Context, t *testing.T, c *dynamic.Client) {
+func populate(t *testing.T, c *dynamic.Client) {
 	t.Helper()
+	ctx := t.Context()
 	for obj, err := range c.ForObjects(ctx, unstructured.NewYAMLDecoder(strings.NewReader(manifest)).All()) {
 		require.NoError(t, err)
 		_, err = obj.Resource.Apply(ctx, obj.Object, &metav1.ApplyOptions{FieldManager: "deployer", Force: true})
@@ -165,14 +166,15 @@ func object(apiVersion, kind, name string) *unstructured.Object {
 func sandbox(t *testing.T) *dynamic.Client {
 	t.Helper()
 	c := client.Connect(t, "admin")
-	t.Cleanup(func() { remove(context.WithoutCancel(t.Context()), t, c) })
-	populate(t.Context(), t, c)
+	t.Cleanup(func() { remove(t, c) })
+	populate(t, c)
 	return c
 }
 
 // remove removes the objects that a following test would find.
-func remove(ctx context.Context, t *testing.T, c *dynamic.Client) {
+func remove(t *testing.T, c *dynamic.Client) {
 	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
 	maps := client.Resource(t, c, "configmaps").Namespace("shop")
 	_, err := maps.Patch(ctx, "leaving", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), nil)
 	require.NoError(t, err)

@@ -116,7 +116,7 @@ func TestFrom_SecretsAndDefaults(t *testing.T) {
 func TestFrom_LimitedUser(t *testing.T) {
 	ctx := t.Context()
 	c := sandbox(t)
-	apply(ctx, t, c, `
+	apply(t, c, `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: bob, namespace: shop}
@@ -148,11 +148,42 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]
 	require.NoError(t, err)
 }
 
-func apply(ctx context.Context, t *testing.T, c *dynamic.Client, text string) {
-	t.Helper()
-	for obj, err := range c.ForObjects(ctx, unstructured.NewYAMLDecoder(strings.NewReader(text)).All()) {
+func TestFrom_ServedPermissions(t *testing.T) {
+	ctx := t.Context()
+	c := sandbox(t)
+	apply(t, c, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: settings}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: bob-settings}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: settings}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}]
+`)
+	taken, err := clustercopy.From(ctx, c, nil)
+	require.NoError(t, err)
+	server := apitest.NewServer(t, &apitest.Options{Copy: taken, RBAC: true})
+	for _, api := range []*dynamic.Client{c, server.Client()} {
+		bob, err := api.Impersonate(transport.Impersonation{User: "bob"})
 		require.NoError(t, err)
-		_, err = obj.Resource.Apply(ctx, obj.Object, &metav1.ApplyOptions{FieldManager: "test", Force: true})
+		maps := client.Resource(t, bob, "configmaps").Namespace("shop")
+		require.Eventually(t, func() bool { // authorizers of a real server follow the bindings
+			_, err := maps.Get(ctx, "settings", nil)
+			return err == nil
+		}, time.Minute, 10*time.Millisecond)
+		_, err = client.Resource(t, bob, "secrets").Namespace("shop").Get(ctx, "password", nil)
+		assert.True(t, apierrors.IsForbidden(err), "%v", err)
+	}
+}
+
+func apply(t *testing.T, c *dynamic.Client, text string) {
+	t.Helper()
+	for obj, err := range c.ForObjects(t.Context(), unstructured.NewYAMLDecoder(strings.NewReader(text)).All()) {
+		require.NoError(t, err)
+		_, err = obj.Resource.Apply(t.Context(), obj.Object, &metav1.ApplyOptions{FieldManager: "test", Force: true})
 		require.NoError(t, err)
 		client.DeleteAtEnd(t, obj.Resource, obj.Object.GetName())
 	}
@@ -160,7 +191,7 @@ func apply(ctx context.Context, t *testing.T, c *dynamic.Client, text string) {
 
 func TestFrom_Errors(t *testing.T) {
 	c := client.Connect(t, "admin")
-	_, err := clustercopy.From(t.Context(), c, &clustercopy.Options{Resources: []string{"wigdets"}})
+	_, err := clustercopy.From(t.Context(), c, &clustercopy.Options{Resources: []string{"missing-widgets"}})
 	var noMatch *restmapper.NoMatchError
 	require.ErrorAs(t, err, &noMatch)
 	_, err = clustercopy.From(t.Context(), c, &clustercopy.Options{LabelSelector: "a=="})
@@ -186,7 +217,7 @@ func TestFrom_Errors(t *testing.T) {
 func TestFrom_UnavailableGroup(t *testing.T) {
 	ctx := t.Context()
 	c := client.Connect(t, "admin")
-	apply(ctx, t, c, `
+	apply(t, c, `
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService
 metadata: {name: v1.broken.example.com}
