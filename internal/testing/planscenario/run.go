@@ -47,22 +47,11 @@ const manager = "scenario"
 // Run plans the objects of a scenario, applies them, and compares. copyOf returns a copy of the cluster; it may be nil.
 func Run(t *testing.T, c *dynamic.Client, s *Scenario, copyOf func(context.Context) (*dynamic.Client, error)) {
 	t.Helper()
-	c = c.WithDefaults(&dynamic.Defaults{FieldManager: manager, OnWarning: func(context.Context, string) {}})
-	e := &environment{Client: c, Scenario: s, namespace: client.NewNamespace(t, c)}
-	e.deleteAtEnd(t)
-	opts := &plan.Options{Namespace: e.namespace, ForceConflicts: s.Force, Copy: copyOf}
-	if s.IsSet {
-		opts.Set = applyset.New(c, applyset.Parent{Namespace: e.namespace, Name: "set"}, nil)
-		_, err := opts.Set.Apply(t.Context(), e.objects(t, s.Setup), nil)
-		require.NoError(t, err)
-	} else {
-		e.apply(t, c, s.Setup)
-	}
-	e.apply(t, c.WithDefaults(&dynamic.Defaults{FieldManager: "others"}), s.Others)
-
+	e, opts := setUp(t, c, s)
+	opts.Copy = copyOf
 	// Controllers may change an object between the plan and its apply.
 	for range maxAttempts {
-		if !e.attempt(t, c, opts) {
+		if !e.attempt(t, opts) {
 			return
 		}
 	}
@@ -72,9 +61,9 @@ func Run(t *testing.T, c *dynamic.Client, s *Scenario, copyOf func(context.Conte
 const maxAttempts = 20
 
 // attempt plans and applies. It returns true if an object has changed in between.
-func (e *environment) attempt(t *testing.T, c *dynamic.Client, opts *plan.Options) (isOutdated bool) {
+func (e *environment) attempt(t *testing.T, opts *plan.Options) (isOutdated bool) {
 	t.Helper()
-	planned, err := plan.Objects(t.Context(), c, e.objects(t, e.Objects), opts)
+	planned, err := plan.Objects(t.Context(), e.Client, e.objects(t, e.Objects), opts)
 	require.NoError(t, err)
 	var got []string
 	for _, change := range planned.Changes {
@@ -100,6 +89,58 @@ func (e *environment) attempt(t *testing.T, c *dynamic.Client, opts *plan.Option
 	}
 	e.assertHappened(t, planned, events)
 	return false
+}
+
+// Compare plans the objects of a scenario with the cluster and with a copy of it, and compares both plans.
+func Compare(t *testing.T, c *dynamic.Client, s *Scenario, copyOf func(context.Context) (*dynamic.Client, error)) {
+	t.Helper()
+	e, opts := setUp(t, c, s)
+	planned, err := plan.Objects(t.Context(), e.Client, e.objects(t, e.Objects), opts)
+	require.NoError(t, err)
+	copied, err := copyOf(t.Context())
+	require.NoError(t, err)
+	if s.IsSet {
+		opts.Set = e.set(copied)
+	}
+	ofCopy, err := plan.Objects(t.Context(), e.prepared(copied), e.objects(t, e.Objects), opts)
+	require.NoError(t, err)
+	require.Len(t, ofCopy.Changes, len(planned.Changes))
+	for i, want := range planned.Changes {
+		got := ofCopy.Changes[i]
+		assert.Equal(t, want.Object, got.Object)
+		assert.Equal(t, want.Action, got.Action, "%s: of the server (expected: %s) and of the copy (actual: %s)", want.Object, want.Reason, got.Reason)
+		assert.Equal(t, want.Cascade, got.Cascade)
+		if want.Planned != nil && got.Planned != nil {
+			assert.Equal(t, normalize(t, want.Planned, false), normalize(t, got.Planned, false), "%s: of the server (expected) and of the copy (actual)", want.Object)
+		}
+	}
+}
+
+// setUp creates the namespace and the objects before the plan.
+func setUp(t *testing.T, c *dynamic.Client, s *Scenario) (*environment, *plan.Options) {
+	t.Helper()
+	e := &environment{Scenario: s, namespace: client.NewNamespace(t, c)}
+	e.Client = e.prepared(c)
+	e.deleteAtEnd(t)
+	opts := &plan.Options{Namespace: e.namespace, ForceConflicts: s.Force}
+	if s.IsSet {
+		opts.Set = e.set(e.Client)
+		_, err := opts.Set.Apply(t.Context(), e.objects(t, s.Setup), nil)
+		require.NoError(t, err)
+	} else {
+		e.apply(t, e.Client, s.Setup)
+	}
+	e.apply(t, e.WithDefaults(&dynamic.Defaults{FieldManager: "others"}), s.Others)
+	return e, opts
+}
+
+// prepared returns a client with the manager of the plan.
+func (e *environment) prepared(c *dynamic.Client) *dynamic.Client {
+	return c.WithDefaults(&dynamic.Defaults{FieldManager: manager, OnWarning: func(context.Context, string) {}})
+}
+
+func (e *environment) set(c *dynamic.Client) *applyset.Set {
+	return applyset.New(c, applyset.Parent{Namespace: e.namespace, Name: "set"}, nil)
 }
 
 func describe(planned *plan.Plan) string {

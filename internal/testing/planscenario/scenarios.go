@@ -12,7 +12,7 @@ import (
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(plainScenarios(), immutableScenarios(), rejectedScenarios(), conflictScenarios(), setScenarios(), namespaceScenarios(), definitionScenarios())
+	return slices.Concat(plainScenarios(), immutableScenarios(), rejectedScenarios(), conflictScenarios(), setScenarios(), podScenarios(), namespaceScenarios(), definitionScenarios())
 }
 
 const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {color: red, size: big}}\n---\n"
@@ -250,6 +250,37 @@ func setScenarios() []Scenario {
 
 const newNamespace = "{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-new}}\n---\n"
 
+const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: p, image: "example.com/p:1"}]}
+---
+`
+
+const (
+	serviceAccount = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: runner}}\n---\n"
+	priorityClass  = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NAMESPACE}, value: 7}\n---\n"
+	limits         = "{apiVersion: v1, kind: LimitRange, metadata: {name: l}, spec: {limits: [{type: Container, default: {cpu: 2}, defaultRequest: {cpu: 1}}]}}\n---\n"
+)
+
+// podScenarios have pods whose admission depends on objects of the plan.
+func podScenarios() []Scenario {
+	runner := replaced(pod, "spec: {", "spec: {serviceAccountName: runner, ")
+	return []Scenario{
+		{Name: "pod and its service account", NeedsCopy: true, Objects: serviceAccount + runner, Want: []string{"create ServiceAccount runner", "create Pod p"}},
+		{Name: "pod of a service account", Setup: serviceAccount, Objects: runner, Want: []string{"create Pod p"}},
+		{
+			Name: "pod and its priority class", NeedsCopy: true, Setup: serviceAccount, Objects: priorityClass + replaced(runner, "spec: {", "spec: {priorityClassName: NAMESPACE, "),
+			Want: []string{"create PriorityClass NAMESPACE", "create Pod p"},
+		},
+		{Name: "pod and limits", NeedsCopy: true, Setup: serviceAccount, Objects: runner + limits, Want: []string{"create LimitRange l", "create Pod p"}},
+		{Name: "pod below limits", Setup: serviceAccount + limits, Objects: runner, Want: []string{"create Pod p"}},
+		{Name: "pod image", Setup: serviceAccount + runner, Objects: replaced(runner, "p:1", "p:2"), Want: []string{"configure Pod p"}},
+		{Name: "pod node selector", Setup: serviceAccount + runner, Objects: replaced(runner, "spec: {", "spec: {nodeSelector: {a: b}, "), Want: []string{"replace Pod p"}},
+	}
+}
+
 func namespaceScenarios() []Scenario {
 	in := func(text string, name string) string {
 		return replaced(text, "name: "+name+"}", "name: "+name+", namespace: NAMESPACE-new}")
@@ -263,7 +294,13 @@ func namespaceScenarios() []Scenario {
 		{Name: "namespace and rejected object", NeedsCopy: true, Objects: newNamespace + in(replaced(service, "port: 80", "port: 80000"), "web"), Want: []string{"create Namespace NAMESPACE-new", "rejected Service web"}},
 		{Name: "namespace and both", NeedsCopy: true, Setup: configMap, Objects: newNamespace + configMap + in(replaced(configMap, "name: a", "name: b"), "b"), Want: []string{"create Namespace NAMESPACE-new", "unchanged ConfigMap a", "create ConfigMap b"}},
 		{Name: "namespace of a set", NeedsCopy: true, IsSet: true, Setup: configMap, Objects: newNamespace + in(configMap, "a"), Want: []string{"create Namespace NAMESPACE-new", "create ConfigMap a", "prune ConfigMap a"}},
-		{Name: "namespace with limits", NeedsCopy: true, Objects: newNamespace + "{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: NAMESPACE-new}, spec: {limits: [{type: Container, default: {cpu: 1}}]}}", Want: []string{"create Namespace NAMESPACE-new", "create LimitRange l"}},
+		{
+			Name: "namespace with limits", NeedsCopy: true, Objects: newNamespace + "{apiVersion: v1, kind: LimitRange, metadata: {name: l, namespace: NAMESPACE-new}, spec: {limits: [{type: Container, default: {cpu: 1}}]}}", Want: []string{"create Namespace NAMESPACE-new", "create LimitRange l"},
+			Check: func(t *testing.T, planned *plan.Plan) {
+				t.Helper()
+				assert.Equal(t, []string{"spec"}, planned.Changes[1].NotValidated, "the copy's API server does not validate it")
+			},
+		},
 	}
 }
 
