@@ -40,7 +40,7 @@ func copyOf(ctx context.Context, t *testing.T, c *dynamic.Client) (*dynamic.Clie
 	if err != nil {
 		return nil, err
 	}
-	server, err := apitest.Start(&apitest.Options{Copy: copied}) // NewServer has no warnings about what is not validated
+	server, err := apitest.Start(&apitest.Options{Copy: copied}) //nolint:contextcheck // the server outlives ctx; NewServer has no warnings
 	if err != nil {
 		return nil, err
 	}

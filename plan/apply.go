@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
@@ -38,8 +37,8 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s %s since the plan (plan again)", e.Object, e.Change)
 }
 
-// Apply carries out the plan, and returns an event for each object. Before anything is written, all objects that the plan reads or
-// writes are compared with the plan: the error joins a [*ChangedError] for each object with a different uid or resourceVersion. A
+// Apply carries out the plan, and returns an event for each object. It first compares all read and written objects with the plan, and
+// writes nothing after a difference: the error joins a [*ChangedError] for each object with a different uid or resourceVersion. A
 // changed status alone is no error: controllers write it at any time. [Rejected] objects are an error, too. [NotPlanned] objects are applied.
 //
 // Without a set, the first error ends the work. A set is applied by [applyset.Set.Apply].
@@ -143,7 +142,8 @@ func (a *application) compare(ctx context.Context, read *Read, change *Change) (
 	return resourceVersion, err
 }
 
-// compareFields compares all fields of an object but its status. The values of a saved Secret are not known, so that it has changed.
+// compareFields compares all fields of an object but its status. A Secret with a different resourceVersion has changed: a saved plan
+// lacks its values.
 func (a *application) compareFields(ctx context.Context, read *Read, change *Change) (resourceVersion, difference string, err error) {
 	if change == nil || isSecret(change.Live) {
 		return "", "was changed", nil
@@ -195,7 +195,7 @@ func (a *application) applySet(ctx context.Context) error {
 	return err
 }
 
-// applyAll applies the objects one after the other. Kinds of the plan's definitions are awaited.
+// applyAll applies the objects in sequence. Kinds of the plan's definitions are awaited.
 func (a *application) applyAll(ctx context.Context) error {
 	var err error
 	changes := make([]*Change, 0, len(a.plan.Changes))
@@ -217,7 +217,7 @@ func (a *application) applyAll(ctx context.Context) error {
 		i++
 		event := applyset.Event{Object: change.Object, Action: applyset.Unchanged, Live: change.Live}
 		if err = resolveErr; err == nil && change.Action != Unchanged {
-			a.awaitDefinition(ctx, found.Resource, change)
+			a.awaitEffect(ctx, found.Resource, change)
 			event, err = a.applyChange(ctx, found.Resource, change)
 		}
 		if err != nil {
@@ -236,38 +236,52 @@ func (a *application) applyAll(ctx context.Context) error {
 	return nil
 }
 
-// definitionTimeout limits the wait for a changed definition.
-const definitionTimeout = 5 * time.Second
+// effectTimeout limits the wait for the effect of a changed object on later objects.
+const effectTimeout = 5 * time.Second
 
-// awaitDefinition waits until the server's dry run agrees with the plan, if the plan has changed the definition of the kind: the API
-// server serves the new schema a moment after the write.
-func (a *application) awaitDefinition(ctx context.Context, resource *dynamic.Resource, change *Change) {
-	isChanged := slices.ContainsFunc(a.plan.Changes, func(c *Change) bool {
-		if c.Action != Configure || c.Want == nil {
-			return false
-		}
-		kind, isDefinition := definedKind(c.Want)
-		return isDefinition && kind == change.Object.Kind
-	})
-	if !isChanged || change.Planned == nil {
+// awaitEffect waits until the server's dry run agrees with the plan, if the plan has changed the definition of the kind, or the limits
+// of a pod: the API server uses them a moment after the write.
+func (a *application) awaitEffect(ctx context.Context, resource *dynamic.Resource, change *Change) {
+	if change.Planned == nil || !slices.ContainsFunc(a.plan.Changes, func(c *Change) bool { return affects(c, change) }) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
 	defer cancel()
 	dryRun := resource.WithDefaults(&dynamic.Defaults{DryRun: true})
 	for ctx.Err() == nil {
 		planned, err := dryRun.Apply(ctx, change.Want, &metav1.ApplyOptions{Force: a.plan.ForceConflicts})
-		if err == nil && reflect.DeepEqual(withoutAssigned(planned).Object, withoutAssigned(change.Planned).Object) {
+		if err == nil && agree(planned, change.Planned) {
 			return
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(definitionInterval):
+		case <-time.After(effectInterval):
 		}
 	}
 }
 
-const definitionInterval = 50 * time.Millisecond
+// affects reports whether a changed object has an effect on the write of a later object.
+func affects(changed, later *Change) bool {
+	switch {
+	case changed.Want == nil || changed.Action == Unchanged:
+		return false
+	case later.Object.Kind == podKind:
+		return changed.Object.Kind == limitRangeKind && changed.Object.Namespace == later.Object.Namespace
+	}
+	kind, isDefinition := definedKind(changed.Want)
+	return isDefinition && changed.Action == Configure && kind == later.Object.Kind
+}
+
+// agree compares two dry runs. Of a pod it compares the applied limits, because its volumes have random names.
+func agree(a, b *unstructured.Object) bool {
+	if a.GroupVersionKind().GroupKind() == podKind {
+		const limits = "kubernetes.io/limit-ranger"
+		return a.GetAnnotations()[limits] == b.GetAnnotations()[limits]
+	}
+	return reflect.DeepEqual(withoutAssigned(a).Object, withoutAssigned(b).Object)
+}
+
+const effectInterval = 50 * time.Millisecond
 
 func (a *application) applyChange(ctx context.Context, resource *dynamic.Resource, change *Change) (applyset.Event, error) {
 	event := applyset.Event{Object: change.Object, Action: applyset.Created}
@@ -325,6 +339,6 @@ func (a *application) delete(ctx context.Context, change *Change) error {
 	if err != nil {
 		return err
 	}
-	_, err = resource.Wait(ctx, change.Object.Name, dynamic.Deleted(types.UID(uid)))
+	_, err = resource.Wait(ctx, change.Object.Name, dynamic.Deleted(uid))
 	return err
 }

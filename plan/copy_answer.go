@@ -50,12 +50,13 @@ func (p *planner) withoutCopy(isNeeded map[*item]bool, err error) {
 		if !isNeeded[it] {
 			continue
 		}
-		switch {
-		case it.Action == Replace:
+		switch it.Action {
+		case Replace:
 			it.NotValidated = append(it.NotValidated, "the new object: the server checks it after the delete")
-		case it.Action == Rejected:
+		case Rejected:
 			it.Action = NotPlanned
 			it.Reason = "it may need an object of this plan: " + it.Reason
+		default:
 		}
 		if err != nil && it.Action == NotPlanned {
 			it.Reason += "; copy of the cluster: " + message(err)
@@ -63,8 +64,8 @@ func (p *planner) withoutCopy(isNeeded map[*item]bool, err error) {
 	}
 }
 
-// mayDepend reports whether the server has rejected an object that is accepted after other objects of the plan: a pod with a new
-// ServiceAccount or PriorityClass, a binding to a new Role.
+// mayDepend reports whether a rejected object may need an earlier object of the plan: a pod its ServiceAccount or PriorityClass, a
+// binding its Role.
 func (p *planner) mayDepend(it *item) bool {
 	if it.Action != Rejected || len(it.Conflicts) > 0 || it.resource == nil || apierrors.IsInvalid(it.Err) {
 		return false

@@ -8,13 +8,13 @@
 //
 // # Answers
 //
-// The API server answers by a dry run wherever it can. It cannot answer for objects in a namespace that the same plan creates, for
-// objects of a kind that it defines, for objects of a changed definition, and for the object after a delete. For such objects
-// [Options].Copy returns the client of a copy of the cluster. All objects are applied to the copy in their order, so that each object
-// sees the objects before it. Without a copy these objects are [NotPlanned].
+// The API server answers by a dry run wherever it can. A dry run fails for objects in a new namespace and of a new kind of the same
+// plan, it uses the old schema of a changed definition, and it cannot create an object that still exists. For such objects
+// [Options].Copy returns the client of a copy of the cluster. All objects are applied to the copy in their order: each object sees the
+// objects before it. Without a copy these objects are [NotPlanned], or the answer has a note.
 //
-// [Change].AnsweredBy names the source of an answer, and NotValidated lists the checks that were left out: of a copy, the checks that
-// its API server lacks; of the server, the checks that depend on other objects of the plan.
+// [Change].AnsweredBy names the source of an answer. NotValidated lists the omitted checks: validation that the copy's API server
+// lacks, and quotas.
 //
 // # Saved plans
 //

@@ -59,14 +59,14 @@ func finalizers(obj *unstructured.Object) string {
 	return strings.Join(obj.GetFinalizers(), ", ")
 }
 
-// dependent is an object that may be deleted with others.
+// dependent is the metadata of an object in the cluster.
 type dependent struct {
 	ref    applyset.Reference
 	uid    types.UID
 	owners []metav1.OwnerReference
 }
 
-// cascade sets the objects that are deleted with others. The metadata of all objects in the namespaces of the deleted objects is read,
+// cascade sets Cascade of all deletes. The metadata of all objects in the namespaces of the deleted objects is read,
 // and of all objects of the cluster for a deleted cluster-scoped object.
 func (p *planner) cascade(ctx context.Context) {
 	var deleted []*Change
@@ -99,7 +99,8 @@ func (p *planner) dependents(ctx context.Context, namespaces map[string]bool) (a
 	note := func(what string, err error) {
 		p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("objects that are deleted with others: %s: %s", what, message(err)))
 	}
-	resources, err := p.client.PreferredResources(ctx, nil)
+	silent := p.client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}) // of deprecated kinds
+	resources, err := silent.PreferredResources(ctx, nil)
 	if err != nil {
 		note("list the resources", err)
 		return nil
@@ -180,8 +181,12 @@ func (p *planner) noteQuotas(ctx context.Context) {
 		}
 	}
 	quotas, err := p.client.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"})
+	if isNotServed(err) {
+		return
+	}
 	if err != nil {
-		return // a server without quotas
+		p.plan.NotValidated = append(p.plan.NotValidated, "quotas: "+message(err))
+		return
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(creates)) {
 		for quota, err := range quotas.Namespace(namespace).Metadata().List(ctx, nil) {

@@ -39,9 +39,9 @@ type item struct {
 
 const defaultWorkers = 10
 
-// Objects plans the apply of objects by server-side apply. It writes nothing. The errors of single objects are part of the plan. An
-// error is returned for objects that cannot be applied as a set (see [manifest.Validate]), for a set that cannot be read, and for the
-// end of ctx.
+// Objects plans the apply of objects by server-side apply. It writes nothing. The errors of single objects are part of the plan.
+// Objects returns an error for duplicates and objects without a name (see [manifest.Validate]), for a set or object that cannot be
+// read, and for the end of ctx.
 func Objects(ctx context.Context, client *dynamic.Client, objects []*manifest.Object, opts *Options) (*Plan, error) {
 	p := &planner{}
 	if opts != nil {
@@ -199,10 +199,12 @@ func (c *Change) reject(err error) {
 	c.Reason = message(err)
 }
 
-// message returns the text of an error, without the request of a server's error.
+// message returns the text of an error, without the request of a server's error. The server's text about unknown fields may contain
+// the object, Secrets included.
 func message(err error) string {
 	var status *apierrors.StatusError
-	if errors.As(err, &status) {
+	var fields *dynamic.FieldValidationError
+	if errors.As(err, &status) && !errors.As(err, &fields) {
 		return status.ErrStatus.Message
 	}
 	return err.Error()
@@ -211,6 +213,8 @@ func message(err error) string {
 var (
 	namespaceKind  = schema.GroupKind{Kind: "Namespace"}
 	definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	podKind        = schema.GroupKind{Kind: "Pod"}
+	limitRangeKind = schema.GroupKind{Kind: "LimitRange"}
 	apiServiceKind = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 )
 

@@ -69,7 +69,8 @@ type Change struct {
 	// Reason explains Replace, Keep, Rejected and NotPlanned, and further facts about a change.
 	Reason     string `json:"reason,omitempty"`
 	AnsweredBy Source `json:"answeredBy,omitempty"`
-	// Fields are the changed fields of Configure and Replace.
+	// Fields are the changed fields of Configure and Replace, with their values, also of Secrets. [Plan.WriteText] and WriteJSON mask
+	// these values.
 	Fields []Field `json:"fields,omitempty"`
 	// Conflicts are the fields of other managers. With Options.ForceConflicts they are taken over.
 	Conflicts []dynamic.FieldConflict `json:"conflicts,omitempty"`
@@ -86,7 +87,7 @@ type Change struct {
 	Planned *unstructured.Object `json:"planned,omitempty"`
 	// Want is the object of the apply, nil for Prune and Keep.
 	Want *unstructured.Object `json:"want,omitempty"`
-	// Err is the server's error of Rejected and NotPlanned. A loaded plan has only Reason.
+	// Err is the server's error of Rejected, NotPlanned, and of Replace without Planned. A loaded plan has only Reason.
 	Err error `json:"-"`
 }
 

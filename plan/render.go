@@ -60,11 +60,15 @@ func (c *Change) writeText(text *strings.Builder, o TextOptions) error {
 			fmt.Fprintf(text, "  %s is managed by %s\n", field.Path, strings.Join(field.Managers, ", "))
 		}
 	}
-	if c.Action == NotPlanned || c.Action == Keep || c.Action == Rejected && c.Planned == nil {
+	switch {
+	case c.Action == NotPlanned || c.Action == Keep || (c.Action == Rejected || c.Action == Replace) && c.Planned == nil:
 		text.WriteString("\n")
 		return nil
+	case c.Action == Rejected:
+		text.WriteString("  if the fields of the conflict were taken over:\n")
 	}
-	live, planned := c.Live, c.Planned
+	live := c.Live
+	planned := c.Planned
 	if c.Action == Prune {
 		planned = nil
 	}

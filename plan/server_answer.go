@@ -99,11 +99,11 @@ func (p *planner) checkDependencies(it *item) {
 
 // limitsChange reports whether a LimitRange of the plan has defaults for an object.
 func (p *planner) limitsChange(it *item) bool {
-	if kind := it.Object.Kind.String(); kind != "Pod" && kind != "PersistentVolumeClaim" {
+	if it.Object.Kind != podKind && it.Object.Kind.String() != "PersistentVolumeClaim" {
 		return false
 	}
 	for _, limits := range p.items {
-		if limits.Object.Kind.String() == "LimitRange" && limits.Object.Namespace == it.Object.Namespace && limits.Action != Unchanged {
+		if limits.Object.Kind == limitRangeKind && limits.Object.Namespace == it.Object.Namespace && limits.Action != Unchanged {
 			return true
 		}
 	}
@@ -143,6 +143,7 @@ func (p *planner) record(it *item, a answer) {
 		it.Reason = message(a.err)
 		it.unanswerable = "it is deleted and created: " + it.Reason
 		it.Planned = nil
+		it.Err = a.err
 		return
 	case a.err != nil:
 		it.reject(a.err)
@@ -162,7 +163,12 @@ func (p *planner) record(it *item, a answer) {
 	if it.Action == Configure && len(it.Fields) == 0 {
 		it.Reason = "only the managers of its fields change"
 	}
-	if it.Live.GetDeletionTimestamp() != nil {
+	switch {
+	case it.Live.GetDeletionTimestamp() == nil:
+	case p.options.Set != nil:
+		it.Action = NotPlanned
+		it.Reason = "it is being deleted: the set waits until it is gone, and creates it"
+	default:
 		it.Warnings = append(it.Warnings, "it is being deleted")
 	}
 }

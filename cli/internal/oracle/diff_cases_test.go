@@ -8,6 +8,14 @@ var diffMasks = []mask{
 	{`(?m)^W\d{4} .*keeps changing, diffing without lock\n`, ""}, // kubectl takes field conflicts for changed objects
 }
 
+const immutableConfigMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+immutable: true
+data: {color: blue}
+`
+
 // diffCases compare diff --server-side: anyctl knows no other.
 func diffCases() []oracleCase {
 	change := func(text string, pairs ...string) map[string]string {
@@ -21,7 +29,7 @@ func diffCases() []oracleCase {
 		{line: "diff --server-side -f a.yaml --concurrency 4", setup: twoConfigMaps, files: change(twoConfigMaps, "app: db", "app: db, more: yes_"), fails: true, differs: &difference{[]string{"stderr"}, "white space in a server's message is joined"}},
 		{line: "diff --server-side -f a.yaml", setup: webConfigMap, files: change(webConfigMap, "blue", "green"), fails: true},
 		{line: "diff --server-side -f a.yaml --field-manager=oracle", setup: webConfigMap, files: change(webConfigMap, "blue", "green"), fails: true},
-		{line: "diff --server-side -f a.yaml --field-manager=oracle --show-managed-fields", setup: webConfigMap, files: change(webConfigMap, "color: blue", "color: green, size: big"), fails: true},
+		{line: "diff --server-side -f a.yaml --force-conflicts --show-managed-fields", setup: webConfigMap, files: change(webConfigMap, "color: blue", "color: green, size: big"), fails: true},
 		{line: "diff --server-side -f a.yaml --field-manager=oracle", setup: webConfigMap, files: change(webConfigMap, "data: {color: blue}", ""), fails: true},
 		{line: "diff --server-side -f a.yaml --show-managed-fields", setup: webConfigMap, files: change(webConfigMap), fails: true},
 		{line: "diff --server-side --force-conflicts -f a.yaml", setup: webDeployment, files: change(webDeployment, "web:1", "web:2", "replicas: 2", "replicas: 3"), fails: true},
@@ -43,6 +51,7 @@ func diffCases() []oracleCase {
 		{line: "diff --server-side -f a.yaml", env: []string{"KUBECTL_EXTERNAL_DIFF=missing-program"}, files: change(webConfigMap), fails: true},
 		{line: "diff --server-side -f a.yaml", env: []string{"KUBECTL_EXTERNAL_DIFF=true"}, files: change(webConfigMap)},
 		{line: "diff --server-side -f a.yaml", setup: webDeployment, files: change(webDeployment, "app: web", "app: new"), fails: true, differs: &difference{[]string{"stderr"}, "white space in a server's message is joined"}},
+		{line: "diff --server-side -f a.yaml --field-manager=oracle", setup: immutableConfigMap, files: change(immutableConfigMap, "blue", "green"), fails: true},
 		{line: "diff --server-side", fails: true},
 		{line: "diff --server-side -f missing.yaml", fails: true},
 		{line: "diff --server-side --unknown", fails: true},

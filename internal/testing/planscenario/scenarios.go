@@ -12,7 +12,7 @@ import (
 
 // All returns the scenarios.
 func All() []Scenario {
-	return slices.Concat(plainScenarios(), immutableScenarios(), rejectedScenarios(), conflictScenarios(), setScenarios(), podScenarios(), namespaceScenarios(), definitionScenarios())
+	return slices.Concat(plainScenarios(), kindScenarios(), immutableScenarios(), rejectedScenarios(), conflictScenarios(), setScenarios(), podScenarios(), namespaceScenarios(), definitionScenarios())
 }
 
 const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {color: red, size: big}}\n---\n"
@@ -135,6 +135,12 @@ func plainScenarios() []Scenario {
 				assert.Contains(t, text, "3 bytes, before")
 			},
 		},
+	}
+}
+
+// kindScenarios have further kinds, finalizers and quotas.
+func kindScenarios() []Scenario {
+	return []Scenario{
 		{Name: "volume claim", Objects: volumeClaim, Want: []string{"create PersistentVolumeClaim data"}},
 		{Name: "finalizer", Objects: replaced(configMap, "name: a", "name: a, finalizers: [example.com/x]") + "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}", Want: []string{"create ConfigMap a", "create ConfigMap b"}},
 		{Name: "cluster role", Objects: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: NAMESPACE}, rules: []}", Want: []string{"create ClusterRole NAMESPACE"}},

@@ -89,7 +89,7 @@ func (o *diffOptions) run(cmd *cobra.Command, s *command.State, args []string) e
 func firstError(planned *plan.Plan, objects []*manifest.Object) error {
 	byPosition := map[string]*plan.Change{}
 	for _, change := range planned.Changes {
-		isFailed := change.Action == plan.Rejected || change.Action == plan.NotPlanned
+		isFailed := change.Action == plan.Rejected || change.Action == plan.NotPlanned || change.Action == plan.Replace && change.Planned == nil
 		switch {
 		case !isFailed || change.Err == nil:
 		case change.Position == "":
