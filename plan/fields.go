@@ -98,9 +98,17 @@ func (c *fieldComparison) value(path string, live, planned any, owners, later []
 }
 
 func sortedKeys(a, b map[string]any) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
+	var all []string
+	for name := range a {
+		all = append(all, name)
+	}
+	for name := range b {
+		if _, isInBoth := a[name]; !isInBoth {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 func names(owners []owner) (all []string) {
@@ -113,16 +121,14 @@ func names(owners []owner) (all []string) {
 }
 
 // keyNames returns the fields in the keys of list items, sorted.
-func keyNames(owners ...[]owner) []string {
-	fields := map[string]bool{}
-	for _, o := range slices.Concat(owners...) {
+func keyNames(owners, later []owner) []string {
+	fields := map[string]any{}
+	for _, o := range slices.Concat(owners, later) {
 		for step := range o.fields {
-			for name := range itemKey(step) {
-				fields[name] = true
-			}
+			maps.Copy(fields, itemKey(step))
 		}
 	}
-	return slices.Sorted(maps.Keys(fields))
+	return sortedKeys(fields, nil)
 }
 
 // itemKey returns the key in a step k:{"name":"web"}, or nil.

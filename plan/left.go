@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -169,15 +167,21 @@ func isOwned(d dependent, gone map[types.UID]bool) bool {
 	return len(d.owners) > 0
 }
 
+// minQuotaCreates is the number of new objects in a namespace that are checked together.
+const minQuotaCreates = 2
+
 // noteQuotas names the quotas that are checked by several objects of the plan. A dry run counts only its own object.
 func (p *planner) noteQuotas(ctx context.Context) {
 	creates := map[string]int{}
+	var namespaces []string
 	for _, change := range p.plan.Changes {
 		if change.Object.Kind.String() == "ResourceQuota" && change.Action != Unchanged {
 			p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("objects of the plan against %s, which changes in it", change.Object))
 		}
-		if change.Action == Create && change.AnsweredBy == Server && change.Object.Namespace != "" {
-			creates[change.Object.Namespace]++
+		if namespace := change.Object.Namespace; change.Action == Create && change.AnsweredBy == Server && namespace != "" {
+			if creates[namespace]++; creates[namespace] == minQuotaCreates {
+				namespaces = append(namespaces, namespace)
+			}
 		}
 	}
 	quotas, err := p.client.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"})
@@ -188,15 +192,15 @@ func (p *planner) noteQuotas(ctx context.Context) {
 		p.plan.NotValidated = append(p.plan.NotValidated, "quotas: "+message(err))
 		return
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(creates)) {
-		for quota, err := range quotas.Namespace(namespace).Metadata().List(ctx, nil) {
-			switch {
-			case err != nil:
-				p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("quotas of namespace %q: %s", namespace, message(err)))
-			case creates[namespace] > 1:
-				p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf(
-					"ResourceQuota \"%s/%s\" for %d new objects together: the server checks each alone", namespace, quota.GetName(), creates[namespace]))
-			}
+	for _, namespace := range namespaces {
+		page, err := quotas.Namespace(namespace).Metadata().ListPage(ctx, nil)
+		if err != nil {
+			p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("quotas of namespace %q: %s", namespace, message(err)))
+			continue
+		}
+		for _, quota := range page.Items {
+			p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf(
+				"ResourceQuota \"%s/%s\" for %d new objects together: the server checks each alone", namespace, quota.GetName(), creates[namespace]))
 		}
 	}
 }

@@ -35,6 +35,7 @@ type item struct {
 	// unanswerable is the reason why the server cannot answer, and doubt the reason why its answer may be different from the outcome.
 	// Both are empty if the server answers.
 	unanswerable, doubt string
+	isRead              bool // Live is known from a list
 }
 
 const defaultWorkers = 10
@@ -90,6 +91,7 @@ func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
 		return err
 	}
 	for _, stage := range p.stages {
+		p.readLists(ctx, stage)
 		parallel(p.options.Workers, len(stage), func(i int) { p.answerByServer(ctx, stage[i]) })
 	}
 	p.answerByCopy(ctx)

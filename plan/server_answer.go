@@ -50,29 +50,6 @@ func (p *planner) answerByServer(ctx context.Context, it *item) {
 	}
 }
 
-// maxReads limits the reads of an object that changes all the time.
-const maxReads = 4
-
-// readAndApply reads the live object and applies the object in a dry run, both in the same state. The error is that of reading.
-func (p *planner) readAndApply(ctx context.Context, it *item) (found answer, err error) {
-	dryRun := it.resource.WithDefaults(&dynamic.Defaults{DryRun: true})
-	for range maxReads {
-		it.Live, err = it.resource.Get(ctx, it.Object.Name, nil)
-		if apierrors.IsNotFound(err) {
-			it.Live = nil
-			err = nil
-		}
-		if err != nil {
-			return answer{}, err
-		}
-		found = p.apply(ctx, dryRun, it.Want)
-		if it.Live == nil || found.planned == nil || found.planned.GetResourceVersion() == it.Live.GetResourceVersion() {
-			break
-		}
-	}
-	return found, nil
-}
-
 func (p *planner) notPlanned(it *item) {
 	it.Action = NotPlanned
 	it.Reason = it.unanswerable
