@@ -3,6 +3,7 @@ package plan_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type environment struct {
 	namespace string
 	mu        sync.Mutex
 	writes    []string
+	reads     []string // of ConfigMaps
 }
 
 func newEnvironment(t *testing.T) *environment {
@@ -54,6 +56,11 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet && !strings.Contains(request.URL.RawQuery, "dryRun=All") {
 		r.mu.Lock()
 		r.writes = append(r.writes, request.Method+" "+request.URL.Path)
+		r.mu.Unlock()
+	}
+	if _, name, isConfigMap := strings.Cut(request.URL.Path, "/configmaps"); isConfigMap && request.Method == http.MethodGet {
+		r.mu.Lock()
+		r.reads = append(r.reads, name)
 		r.mu.Unlock()
 	}
 	return r.next.RoundTrip(request)
@@ -168,6 +175,36 @@ func TestPlan_ApplyAfterChanges(t *testing.T) {
 		}, found)
 	}
 	assert.Empty(t, e.writes, "nothing is written")
+}
+
+// TestObjects_ReadsByList reads objects by a list, unless the namespace has many others.
+func TestObjects_ReadsByList(t *testing.T) {
+	e := newEnvironment(t)
+	var objects, others []string
+	for i := range 20 {
+		object := fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}}", i)
+		if others = append(others, object); i < 6 {
+			objects = append(objects, object)
+		}
+	}
+	text := strings.Join(objects, "\n---\n")
+	_, err := e.plan(t, text, nil).Apply(t.Context(), e.Client, nil)
+	require.NoError(t, err)
+	e.reads = nil
+	planned := e.plan(t, text, nil)
+	assert.Equal(t, []string{""}, e.reads)
+	require.Len(t, planned.Changes, 6)
+	for _, change := range planned.Changes {
+		assert.Equal(t, plan.Unchanged, change.Action)
+	}
+	_, err = e.plan(t, strings.Join(others, "\n---\n"), nil).Apply(t.Context(), e.Client, nil)
+	require.NoError(t, err)
+	e.reads = nil
+	e.plan(t, text, nil)
+	assert.ElementsMatch(t, []string{"", "/c0", "/c1", "/c2", "/c3", "/c4", "/c5"}, e.reads)
+	e.reads = nil
+	e.plan(t, strings.Join(objects[:2], "\n---\n"), nil)
+	assert.ElementsMatch(t, []string{"/c0", "/c1"}, e.reads, "few objects")
 }
 
 // errorsOf returns the joined errors in an error.
