@@ -55,8 +55,8 @@ type Result struct {
 	StorageVersion string
 	// Objects is the number of objects. Failed is the number of objects with an error.
 	Objects, Failed int
-	// Rewritten is the number of patches by which an object changed, including concurrent changes. It is 0 for dry runs and the
-	// server's migration.
+	// Rewritten is the number of the client's patches by which an object changed, including concurrent changes. It is 0 for dry
+	// runs.
 	Rewritten int
 	// ManagedFields is the number of objects with moved entries of managedFields.
 	ManagedFields int

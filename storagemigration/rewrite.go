@@ -54,8 +54,8 @@ func (m *migration) patchObjects(ctx context.Context, def *definition, all bool)
 			m.opts.OnProgress(p)
 		}
 	}}, r.object)
-	m.result.Rewritten = int(r.rewritten.Load())
-	m.result.ManagedFields = int(r.managedFields.Load())
+	m.result.Rewritten += int(r.rewritten.Load())
+	m.result.ManagedFields += int(r.managedFields.Load())
 	return err
 }
 

@@ -61,6 +61,8 @@ func waitForMigration(ctx context.Context, migration *dynamic.Resource) error {
 	defer start.Stop()
 	for change, err := range migration.Follow(ctx, nil) {
 		switch {
+		case errors.Is(context.Cause(ctx), errNotRunning):
+			return errNotRunning
 		case err != nil:
 			return err
 		case change.Type == watch.Deleted:

@@ -1,6 +1,7 @@
 package storagemigration_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -73,8 +74,13 @@ func TestMigrate_ServerDoesNotRun(t *testing.T) {
 	t.Cleanup(func() { *storagemigration.StartDelay = before })
 	e.create(t, "v1", 2)
 	e.setStorage(t, "v2")
-	_, err := storagemigration.Migrate(t.Context(), e.client, e.name, &storagemigration.Options{Method: storagemigration.ByServer})
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, err := storagemigration.Migrate(ctx, e.client, e.name, &storagemigration.Options{Method: storagemigration.ByServer})
+	require.ErrorIs(t, err, context.DeadlineExceeded) // the migration is left
+	_, err = storagemigration.Migrate(t.Context(), e.client, e.name, &storagemigration.Options{Method: storagemigration.ByServer})
 	require.ErrorContains(t, err, "kube-controller-manager does not run the controller")
+	require.NotErrorIs(t, err, context.Canceled)
 	assert.Equal(t, []string{"v1", "v2"}, e.storedVersions(t))
 	result, err := storagemigration.Migrate(t.Context(), e.client, e.name, nil)
 	require.NoError(t, err)
