@@ -10,6 +10,15 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
+// Masked returns a copy in which the values of a Secret are replaced by their lengths, without Want.
+func (c *Change) Masked() *Change {
+	one := *c
+	one.Live, one.Planned = masked(c.Live, c.Planned)
+	one.Fields = maskedFields(c)
+	one.Want = nil
+	return &one
+}
+
 // masked returns two states of an object for output. The values of a Secret are replaced by their lengths, and by "before" and
 // "after" if they differ. Other objects are returned unchanged.
 func masked(live, planned *unstructured.Object) (_, _ *unstructured.Object) {

@@ -41,6 +41,8 @@ const (
 	Replace Action = "replace"
 	// Prune deletes an object that left the set.
 	Prune Action = "prune"
+	// Delete is an object that is gone: see [Compare].
+	Delete Action = "delete"
 	// Keep leaves an object that left the set: Reason says why.
 	Keep      Action = "keep"
 	Unchanged Action = "unchanged"

@@ -21,25 +21,38 @@ type TextOptions struct {
 
 // WriteText writes a section for each change with a unified difference of YAML, and a summary. Unchanged objects are counted only.
 func (p *Plan) WriteText(w io.Writer, opts *TextOptions) error {
-	var o TextOptions
-	if opts != nil {
-		o = *opts
+	if err := WriteChanges(w, p.Changes, opts); err != nil {
+		return err
 	}
 	var text strings.Builder
-	for _, change := range p.Changes {
-		if change.Action == Unchanged {
-			continue
-		}
-		if err := change.writeText(&text, o); err != nil {
-			return fmt.Errorf("write %s: %w", change.Object, err)
-		}
-	}
 	for _, note := range p.NotValidated {
 		fmt.Fprintf(&text, "not validated: %s\n", note)
 	}
 	fmt.Fprintf(&text, "Plan: %s.\n", p.count())
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// WriteChanges writes a section for each change, as [Plan.WriteText] does.
+func WriteChanges(w io.Writer, changes []*Change, opts *TextOptions) error {
+	var o TextOptions
+	if opts != nil {
+		o = *opts
+	}
+	for _, change := range changes {
+		if change.Action == Unchanged {
+			continue
+		}
+		var text strings.Builder
+		err := change.writeText(&text, o)
+		if err == nil {
+			_, err = io.WriteString(w, text.String())
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", change.Object, err)
+		}
+	}
+	return nil
 }
 
 func (c *Change) writeText(text *strings.Builder, o TextOptions) error {

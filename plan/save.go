@@ -30,11 +30,11 @@ func (p *Plan) write(w io.Writer, showSecrets, withWant bool) error {
 	for i, c := range p.Changes {
 		one := *c
 		if !showSecrets {
-			one.Live, one.Planned = masked(c.Live, c.Planned)
-			one.Fields = maskedFields(c)
+			one = *c.Masked()
 		}
-		if !withWant {
-			one.Want = nil
+		one.Want = nil
+		if withWant {
+			one.Want = c.Want
 		}
 		r.Changes[i] = &one
 	}

@@ -6,9 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/internal/finalstate"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -19,10 +18,7 @@ type state map[string]string
 // finalState returns the state of all objects except incidental objects.
 func (r *run) finalState() state {
 	objects := r.server.Objects()
-	uids := map[any]string{}
-	for _, obj := range objects {
-		uids[string(obj.GetUID())] = obj.GetKind() + " " + obj.GetName()
-	}
+	uids := finalstate.UIDs(objects)
 	result := state{}
 	for _, obj := range objects {
 		if isIncidentalKind(obj) {
@@ -32,7 +28,7 @@ func (r *run) finalState() state {
 		if obj.GetGenerateName() != "" {
 			key = fmt.Sprintf("%s %s/%s*", obj.GetKind(), obj.GetNamespace(), obj.GetGenerateName())
 		}
-		data, err := json.Marshal(normalize(obj, uids))
+		data, err := json.Marshal(finalstate.Normalize(obj, uids))
 		if err != nil {
 			data = []byte(err.Error())
 		}
@@ -54,65 +50,6 @@ func isIncidentalKind(obj *unstructured.Object) bool {
 
 func keyOf(obj *unstructured.Object) string {
 	return obj.GetKind() + " " + strings.Trim(obj.GetNamespace()+"/"+obj.GetName(), "/")
-}
-
-// normalize returns a copy of obj without random and time-dependent fields. References by UID become kind and name.
-func normalize(obj *unstructured.Object, uids map[any]string) map[string]any {
-	copied := obj.DeepCopy().Object
-	metadata := nested.Map(copied, "metadata")
-	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "managedFields", "generation", "selfLink"} {
-		delete(metadata, field)
-	}
-	if obj.GetGenerateName() != "" {
-		delete(metadata, "name")
-	}
-	if copied["kind"] == "Namespace" || metadata["name"] == "kubernetes" {
-		delete(copied, "spec")
-	}
-	result, _ := normalizeValue("", copied, obj.GetGeneration(), uids).(map[string]any)
-	return result
-}
-
-func normalizeValue(field string, value any, generation int64, uids map[any]string) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, nested := range v {
-			v[name] = normalizeValue(name, nested, generation, uids)
-		}
-	case []any:
-		for i, nested := range v {
-			v[i] = normalizeValue("", nested, generation, uids)
-		}
-	case int64:
-		if field == "observedGeneration" {
-			return map[bool]string{true: "current", false: "old"}[v == generation]
-		}
-	case string:
-		if owner, exists := uids[v]; exists {
-			return "<uid of " + owner + ">"
-		}
-		if isUID(v) {
-			return "<uid of an object that does not exist>"
-		}
-		if _, err := time.Parse(time.RFC3339Nano, v); err == nil {
-			return "<time>"
-		}
-	}
-	return value
-}
-
-// isUID reports whether a text has the form of a UID.
-func isUID(text string) bool {
-	if len(text) != 36 {
-		return false
-	}
-	for i, c := range text {
-		isDash := i == 8 || i == 13 || i == 18 || i == 23
-		if isDash != (c == '-') || !isDash && !strings.ContainsRune("0123456789abcdef", c) {
-			return false
-		}
-	}
-	return true
 }
 
 // difference describes how s differs from want, "" if the states are equal.

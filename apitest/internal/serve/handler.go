@@ -43,11 +43,29 @@ type Config struct {
 // Handler serves the API of a server.
 type Handler struct {
 	Config
-	calls sync.WaitGroup
+	mu    sync.Mutex
+	idle  *sync.Cond // no request is running
+	calls int        // running requests
 }
 
-// Wait waits for all running requests.
-func (h *Handler) Wait() { h.calls.Wait() }
+// Wait waits for all running requests. A request may begin meanwhile, of a connection that the caller is closing.
+func (h *Handler) Wait() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for h.calls > 0 {
+		h.idle.Wait()
+	}
+}
+
+// count adds a number to the running requests.
+func (h *Handler) count(change int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls += change
+	if h.calls == 0 {
+		h.idle.Broadcast()
+	}
+}
 
 // New returns a Handler. Watches end with their requests' contexts.
 func New(config Config) *Handler {
@@ -57,7 +75,9 @@ func New(config Config) *Handler {
 	if config.BookmarkInterval <= 0 {
 		config.BookmarkInterval = time.Minute
 	}
-	return &Handler{Config: config}
+	h := &Handler{Config: config}
+	h.idle = sync.NewCond(&h.mu)
+	return h
 }
 
 // call is the state of a request in the handler.
@@ -74,8 +94,8 @@ type call struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	h.calls.Add(1)
-	defer h.calls.Done()
+	h.count(1)
+	defer h.count(-1)
 	info := parseRequestInfo(req)
 	record := newRecord(req, info, h.Now(), h.Store.Revision())
 	recorder := &statusRecorder{ResponseWriter: w}

@@ -1,0 +1,157 @@
+// Package rehearsal runs a controller against a copy of a cluster and reports what it wrote:
+//
+//	copied, err := clustercopy.From(ctx, client, nil)
+//	…
+//	server, err := apitest.Start(&apitest.Options{Copy: copied, Controllers: apitest.GarbageCollection})
+//	…
+//	report, err := rehearsal.Run(ctx, server, rehearsal.Command("./my-operator"), nil)
+//	…
+//	err = report.WriteText(os.Stdout, nil)
+//
+// The controller is any process with a kubeconfig, or a function. It ends when it has written nothing for a while. Leases, Events,
+// changes of the status alone and all further changes are reported separately. [Compare] compares two reports, such as those of two
+// versions of an operator.
+//
+// A rehearsal has the limits of package apitest: [Report.NotValidated] lists what a cluster would have checked. Webhooks of the
+// cluster cannot be reached from it, and pods run nothing.
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Controller runs a controller against a server until ctx ends.
+type Controller func(ctx context.Context, server *apitest.Server) error
+
+// Options configure Run. The zero value has the defaults.
+type Options struct {
+	// Quiet is the time without a write after which the rehearsal ends, by default 5 seconds. It begins with the controller's first
+	// request for a resource other than Leases. Writes of Leases and Events, dry runs and rejected writes do not count.
+	Quiet time.Duration
+	// Timeout limits the rehearsal, by default to 2 minutes.
+	Timeout time.Duration
+	// Stop limits the time of the controller to end after its ctx has ended, by default to 15 seconds.
+	Stop time.Duration
+}
+
+// Outcome is the reason for the end of a rehearsal.
+type Outcome string
+
+// Outcomes of a rehearsal.
+const (
+	Quiet    Outcome = "quiet"     // nothing was written for Options.Quiet
+	TimedOut Outcome = "timed out" // the controller still wrote after Options.Timeout
+	Ended    Outcome = "ended"     // the controller ended by itself
+)
+
+// errStop ends the controller.
+var errStop = errors.New("the rehearsal is over")
+
+// Run runs a controller until it is quiet, stops it, and reports its writes. All changes of the server's objects during the run count,
+// those of the server's simulated controllers, too. A controller that ends by itself or is not quiet in time is no error of Run: see
+// [Report.Outcome]. A controller that does not stop is an error.
+func Run(ctx context.Context, server *apitest.Server, controller Controller, opts *Options) (*Report, error) {
+	o := withDefaults(opts)
+	before := server.Objects()
+	begin := time.Now()
+	first := len(server.Requests())
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	done := make(chan error, 1)
+	go func() { done <- controller(running, server) }()
+
+	report := &Report{}
+	report.Outcome, report.Err = await(ctx, server, done, o)
+	if report.Outcome != Ended {
+		stop(errStop)
+		select {
+		case err := <-done:
+			if !errors.Is(err, errStop) && !errors.Is(err, context.Canceled) {
+				report.Err = err
+			}
+		case <-time.After(o.Stop):
+			return nil, fmt.Errorf("rehearsal: the controller did not end within %v after its context", o.Stop)
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("rehearsal: %w", err)
+	}
+	report.Duration = time.Since(begin)
+	report.final = server.Objects()
+	report.addChanges(before, report.final)
+	report.addRequests(server.Requests()[first:])
+	return report, nil
+}
+
+func withDefaults(opts *Options) Options {
+	o := Options{}
+	if opts != nil {
+		o = *opts
+	}
+	setDefault(&o.Quiet, 5*time.Second)
+	setDefault(&o.Timeout, 2*time.Minute)
+	setDefault(&o.Stop, 15*time.Second)
+	return o
+}
+
+func setDefault(value *time.Duration, duration time.Duration) {
+	if *value <= 0 {
+		*value = duration
+	}
+}
+
+// polls is the number of looks at the server during Options.Quiet.
+const polls = 20
+
+// await waits until the controller has ended, is quiet, or Timeout or ctx has ended.
+func await(ctx context.Context, server *apitest.Server, done <-chan error, o Options) (Outcome, error) {
+	timeout := time.NewTimer(o.Timeout)
+	defer timeout.Stop()
+	ticker := time.NewTicker(max(o.Quiet/polls, time.Millisecond))
+	defer ticker.Stop()
+	begun := len(server.Requests(isStart))
+	writes := -1
+	var since time.Time
+	for {
+		select {
+		case err := <-done:
+			return Ended, err
+		case <-ctx.Done():
+			return TimedOut, nil
+		case <-timeout.C:
+			return TimedOut, nil
+		case now := <-ticker.C:
+			count := len(server.Requests(isWrite))
+			if count != writes || len(server.Requests(isStart)) == begun {
+				writes = count
+				since = now
+			} else if now.Sub(since) >= o.Quiet {
+				return Quiet, nil
+			}
+		}
+	}
+}
+
+// isStart reports whether a request is of a running controller: not of discovery or leader election.
+func isStart(r apitest.Request) bool { return r.Resource != "" && r.Resource != "leases" }
+
+// isWrite reports whether a request has changed an object other than a Lease or an Event.
+func isWrite(r apitest.Request) bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return apitest.Succeeded(r) && !strings.Contains(r.Query, "dryRun=") && r.Resource != "leases" && r.Resource != "events"
+	}
+	return false
+}
+
+// isLeaseOrEvent reports whether an object is written for leader election, or for people.
+func isLeaseOrEvent(obj *unstructured.Object) bool {
+	return obj.GetKind() == "Lease" || obj.GetKind() == "Event"
+}

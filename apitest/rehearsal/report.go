@@ -1,0 +1,217 @@
+package rehearsal
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/internal/finalstate"
+	"github.com/anykind/anykind/plan"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Report is what a controller did in a rehearsal.
+type Report struct {
+	Outcome Outcome `json:"outcome"`
+	// Err is the error of the controller, nil after a stop.
+	Err      error         `json:"-"`
+	Duration time.Duration `json:"-"`
+	// Changes are the created, changed and deleted objects, ordered by kind, namespace and name. Live is the object before the
+	// rehearsal, Planned the object at its end.
+	Changes []*plan.Change `json:"-"`
+	// Status are the objects of which the status alone changed.
+	Status []*plan.Change `json:"-"`
+	// Events are the created Events, and Leases the created and changed Leases, as NAMESPACE/NAME.
+	Events []Event  `json:"events,omitempty"`
+	Leases []string `json:"leases,omitempty"`
+	// Repeated are the objects with several writes, most writes first. A controller that is never quiet has its cause here.
+	Repeated []Repeated `json:"repeated,omitempty"`
+	// Failed are the rejected requests, without 404 and 409, which controllers expect.
+	Failed []Failed `json:"failed,omitempty"`
+	// NotValidated lists the checks that the server left out.
+	NotValidated []string `json:"notValidated,omitempty"`
+
+	final []*unstructured.Object
+}
+
+// Event is a created Event.
+type Event struct {
+	Object  string `json:"object"` // KIND NAMESPACE/NAME
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Repeated is an object with several writes.
+type Repeated struct {
+	Object string `json:"object"` // RESOURCE NAMESPACE/NAME, with the subresource
+	Writes int    `json:"writes"`
+}
+
+// Failed is a kind of rejected request.
+type Failed struct {
+	Request string `json:"request"` // VERB RESOURCE
+	Code    int    `json:"code"`
+	Count   int    `json:"count"`
+}
+
+// key identifies an object in two states of a server.
+type key struct {
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+func keyOf(obj *unstructured.Object) key {
+	return key{obj.GroupVersionKind().GroupKind(), obj.GetNamespace(), obj.GetName()}
+}
+
+func byKey(objects []*unstructured.Object) map[key]*unstructured.Object {
+	found := map[key]*unstructured.Object{}
+	for _, obj := range objects {
+		found[keyOf(obj)] = obj
+	}
+	return found
+}
+
+// sortedKeys returns the keys of both maps, ordered by kind, namespace and name.
+func sortedKeys(before, after map[key]*unstructured.Object) []key {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	return slices.SortedFunc(maps.Keys(all), func(a, b key) int {
+		return strings.Compare(fmt.Sprint(a.kind, "\x00", a.namespace, "\x00", a.name), fmt.Sprint(b.kind, "\x00", b.namespace, "\x00", b.name))
+	})
+}
+
+// addChanges adds the objects that differ.
+func (r *Report) addChanges(before, after []*unstructured.Object) {
+	old := byKey(before)
+	current := byKey(after)
+	for _, key := range sortedKeys(old, current) {
+		was, is := old[key], current[key]
+		if was != nil && is != nil && was.GetResourceVersion() == is.GetResourceVersion() && was.GetUID() == is.GetUID() {
+			continue
+		}
+		switch {
+		case key.kind.Kind == "Lease":
+			r.Leases = append(r.Leases, key.namespace+"/"+key.name)
+		case key.kind.Kind == "Event" && is != nil:
+			r.Events = append(r.Events, eventOf(is))
+		case key.kind.Kind == "Event":
+		case isStatusOnly(was, is):
+			r.Status = append(r.Status, plan.Compare(was, is))
+		default:
+			if change := plan.Compare(was, is); change.Action != plan.Unchanged {
+				r.Changes = append(r.Changes, change)
+			}
+		}
+	}
+}
+
+// isStatusOnly reports whether two states differ, and only in the status.
+func isStatusOnly(before, after *unstructured.Object) bool {
+	if before == nil || after == nil || before.GetUID() != after.GetUID() {
+		return false
+	}
+	without := func(obj *unstructured.Object) map[string]any {
+		fields := finalstate.Normalize(obj, nil)
+		delete(fields, "status")
+		return fields
+	}
+	return !reflect.DeepEqual(before.Object["status"], after.Object["status"]) && reflect.DeepEqual(without(before), without(after))
+}
+
+func eventOf(obj *unstructured.Object) Event {
+	text := func(names ...string) string {
+		for _, name := range names {
+			if value, _ := obj.Object[name].(string); value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	object, _ := obj.Object["involvedObject"].(map[string]any)
+	if object == nil {
+		object, _ = obj.Object["regarding"].(map[string]any)
+	}
+	namespace, _ := object["namespace"].(string)
+	name, _ := object["name"].(string)
+	return Event{
+		Object: strings.TrimSpace(fmt.Sprintf("%v %s", object["kind"], strings.Trim(namespace+"/"+name, "/"))),
+		Type:   text("type"), Reason: text("reason"), Message: text("message", "note"),
+	}
+}
+
+// addRequests adds what the requests show: repeated writes, rejections and missing validation.
+func (r *Report) addRequests(requests []apitest.Request) {
+	writes := map[string]int{}
+	failed := map[Failed]int{}
+	var notValidated []string
+	for _, request := range requests {
+		resource := schema.GroupResource{Group: request.Group, Resource: request.Resource}.String()
+		if request.Subresource != "" {
+			resource += "/" + request.Subresource
+		}
+		if isWrite(request) && request.Name != "" {
+			writes[resource+" "+strings.Trim(request.Namespace+"/"+request.Name, "/")]++
+		}
+		if request.Code >= 400 && request.Code != 404 && request.Code != 409 {
+			failed[Failed{Request: request.Verb + " " + resource, Code: request.Code}]++
+		}
+		for _, text := range request.Warnings {
+			if rest, found := strings.CutPrefix(text, "apitest: "); found {
+				notValidated = append(notValidated, resource+": "+rest)
+			}
+		}
+	}
+	for object, count := range writes {
+		if count > 1 {
+			r.Repeated = append(r.Repeated, Repeated{object, count})
+		}
+	}
+	slices.SortFunc(r.Repeated, func(a, b Repeated) int {
+		if a.Writes != b.Writes {
+			return b.Writes - a.Writes
+		}
+		return strings.Compare(a.Object, b.Object)
+	})
+	for request, count := range failed {
+		request.Count = count
+		r.Failed = append(r.Failed, request)
+	}
+	slices.SortFunc(r.Failed, func(a, b Failed) int {
+		return strings.Compare(fmt.Sprint(a.Request, a.Code), fmt.Sprint(b.Request, b.Code))
+	})
+	slices.Sort(notValidated)
+	r.NotValidated = slices.Compact(notValidated)
+}
+
+// Compare returns the objects that differ at the end of two rehearsals of the same copy, such as those of two versions of an operator.
+// Live is the object of the first, Planned the object of the second. Leases and Events are left out, and UIDs, times, generations and
+// generated names are not compared.
+func Compare(first, second *Report) []*plan.Change {
+	before, after := byKey(withoutIncidental(first.final)), byKey(withoutIncidental(second.final))
+	oldUIDs, newUIDs := finalstate.UIDs(first.final), finalstate.UIDs(second.final)
+	var changes []*plan.Change
+	for _, key := range sortedKeys(before, after) {
+		was, is := before[key], after[key]
+		if was != nil && is != nil && reflect.DeepEqual(finalstate.Normalize(was, oldUIDs), finalstate.Normalize(is, newUIDs)) {
+			continue
+		}
+		change := plan.Compare(was, is)
+		if change.Action == plan.Replace { // each run has its own UIDs
+			change.Action = plan.Configure
+		}
+		changes = append(changes, change)
+	}
+	return changes
+}
+
+func withoutIncidental(objects []*unstructured.Object) []*unstructured.Object {
+	return slices.DeleteFunc(slices.Clone(objects), isLeaseOrEvent)
+}
