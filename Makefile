@@ -236,11 +236,11 @@ DIST := .bin/dist
 .PHONY: artifacts
 artifacts: ## build the programs for all platforms, with checksums and software bills of materials
 	@rm -rf $(DIST); mkdir -p $(DIST)
-	@set -e; for program in cli/cmd/anyctl apitest/cmd/apitest; do for platform in $(PLATFORMS); do \
+	@set -e; for program in cli/cmd/anyctl apitest/cmd/apitest apitest/cel/cmd/anyctl-copy; do for platform in $(PLATFORMS); do \
 		name=$$(basename $$program)-$${platform%/*}-$${platform#*/}; \
 		echo "building $$name"; \
-		GOWORK=off GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C $${program%%/*} -trimpath -buildvcs=true -ldflags='-s -w' \
-			-o $(CURDIR)/$(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE) ./$${program#*/}; \
+		GOWORK=off GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C $${program%%/cmd/*} -trimpath -buildvcs=true -ldflags='-s -w' \
+			-o $(CURDIR)/$(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE) ./cmd/$$(basename $$program); \
 		go run $(SBOM) bin -json -output $(DIST)/$$name.cdx.json $(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE); \
 	done; done
 	@cd $(DIST) && sha256sum * >SHA256SUMS

@@ -45,7 +45,7 @@ type Options struct {
 	// Policies evaluates the stored MutatingAdmissionPolicies and ValidatingAdmissionPolicies: &cel.Policies{} of the module
 	// apitest/cel. Without it, a write returns a warning if there are bindings of policies.
 	Policies PolicyEvaluator
-	// DisableWebhooks ignores the stored webhook configurations. By default they are called.
+	// DisableWebhooks calls no stored webhooks: a matching webhook is a warning. By default they are called.
 	DisableWebhooks bool
 	// ServiceURL resolves a service of a webhook configuration or of a conversion webhook to a URL. Without it, calls of such webhooks
 	// fail.

@@ -29,7 +29,7 @@ type Config struct {
 	Access                               *access.Access // for plugins; nil allows everything
 	// ServiceURL resolves the service of a webhook to a URL. Without it, calls of such webhooks fail.
 	ServiceURL func(namespace, name string, port int32) (string, error)
-	// DisableWebhooks ignores the stored webhook configurations.
+	// DisableWebhooks makes each matching webhook a warning instead of a call.
 	DisableWebhooks bool
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/dynamic"
@@ -42,6 +43,27 @@ func (s *State) NewCopy(fs *pflag.FlagSet) *Copy {
 	c := &Copy{state: s}
 	fs.StringVar(&c.program, "copy", "", "The program that serves a copy of the cluster, or off. It answers what a dry run cannot: objects in namespaces and of kinds of the same files. The default is "+copyProgram+" beside anyctl or on PATH.")
 	return c
+}
+
+// CopyCommand returns a command of the program anyctl-copy: all arguments are passed.
+func (s *State) CopyCommand(use, short string, name ...string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, DisableFlagParsing: true, RunE: func(cmd *cobra.Command, args []string) error {
+		path, err := (&Copy{}).path()
+		if err != nil {
+			return err
+		}
+		program := exec.CommandContext(cmd.Context(), path, append(name, args...)...)
+		program.Stdin = s.In
+		program.Stdout = s.Out
+		program.Stderr = s.Err
+		program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
+		err = program.Run()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return &ExitError{Code: exit.ExitCode()}
+		}
+		return err
+	}}
 }
 
 // Open returns the source of [plan.Options].Copy: nil with --copy=off.
@@ -106,7 +128,7 @@ func (c *Copy) path() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("the program %s is neither beside anyctl nor on PATH (install it, or set --copy=PROGRAM)", copyProgram)
+		return "", fmt.Errorf("the program %s is neither beside anyctl nor on PATH (go install github.com/anykind/anykind/apitest/cel/cmd/%[1]s@latest, or set --copy=PROGRAM)", copyProgram)
 	}
 	return path, nil
 }

@@ -160,9 +160,11 @@ func (p *program) start(ctx context.Context, file []string) (*apitest.Server, er
 	return server, nil
 }
 
+// serverOptions has no calls of webhooks: their pods do not run beside the copy.
 func serverOptions(copied *clustercopy.Copy) *apitest.Options {
 	return &apitest.Options{
-		Copy: copied, Rules: cel.Rules{}, Policies: &cel.Policies{}, Controllers: apitest.GarbageCollection | apitest.NamespaceDeletion,
+		Copy: copied, Rules: cel.Rules{}, Policies: &cel.Policies{}, DisableWebhooks: true,
+		Controllers: apitest.GarbageCollection | apitest.NamespaceDeletion,
 	}
 }
 

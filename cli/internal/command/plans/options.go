@@ -1,4 +1,4 @@
-// Package plans implements diff, plan and apply --plan.
+// Package plans implements diff, plan, apply --plan, copy and rehearse.
 package plans
 
 import (
@@ -20,7 +20,11 @@ import (
 
 // Commands returns the package's commands.
 func Commands(s *command.State) []*cobra.Command {
-	return []*cobra.Command{diffCommand(s), planCommand(s)}
+	return []*cobra.Command{
+		diffCommand(s), planCommand(s),
+		s.CopyCommand("copy FILE", "Copy a cluster to a file", "save"),
+		s.CopyCommand("rehearse -- CMD ...", "Run a controller against a copy of a cluster and print what it would write", "rehearse"),
+	}
 }
 
 // planFlags are the flags of diff and plan.
