@@ -20,6 +20,9 @@ const flux = "flux"
 // maxSetObjects is the number of objects of a set, unless all lists are shorter.
 const maxSetObjects = 1000
 
+// maxDiffObjects is the number of objects of a diff, unless all lists are shorter.
+const maxDiffObjects = 200
+
 // applySetComparisons compares package applyset with Flux's library, and anyctl with kubectl.
 func applySetComparisons(pods []int) []comparison {
 	var all []comparison
@@ -55,6 +58,16 @@ func applySetComparisons(pods []int) []comparison {
 			}
 		}
 	}
+	diff := func(side string) run { return run{side, "cli-diff", min(count, maxDiffObjects)} }
+	for _, figure := range []struct {
+		name, what string
+		aim        float64
+	}{{"cpu", "CPU", 0.5}, {"requests", "requests", 1}, {"wall", "time", 0.5}, {"rss", "peak RSS", 0.5}} {
+		all = append(all, comparison{
+			"cli-diff-" + figure.name, fmt.Sprintf("%s of anyctl diff --server-side of %d objects, against kubectl's", figure.what, diff("").count), figure.aim,
+			cost{diff("ours"), figure.name}, cost{diff("theirs"), figure.name},
+		})
+	}
 	return all
 }
 
@@ -70,27 +83,18 @@ func (s *sides) buildFlux(ctx context.Context) error {
 
 // cliSet measures `apply --prune` in the stages of a set, each a process, in a namespace of its own. -v=6 logs the requests.
 func (s *sides) cliSet(ctx context.Context, server *server, r run) (measure.Figures, error) {
-	server.sets++
-	namespace := fmt.Sprintf("bench-set-%d", server.sets)
-	if err := server.createNamespace(ctx, namespace); err != nil {
-		return nil, err
-	}
-	stages, err := measure.SetStages("", r.count)
+	namespace, stages, err := newSet(ctx, server, r)
 	if err != nil {
 		return nil, err
 	}
 	figures := measure.Figures{}
 	for _, stage := range stages {
-		text, err := unstructured.EncodeYAML(stage.Objects...)
+		path, err := s.writeSet(stage.Objects)
 		if err != nil {
 			return nil, err
 		}
-		path := filepath.Join(s.dir, "set.yaml")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			return nil, err
-		}
 		args := []string{"apply", "--server-side", "--prune", "--applyset=set", "-v=6", "-n", namespace, "-f", path}
-		taken, err := s.process(ctx, r.side, args, r.count) // a pruned object has a line, too
+		taken, err := s.process(ctx, r.side, args, r.count, 0) // a pruned object has a line, too
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", stage.Name, err)
 		}
@@ -99,4 +103,45 @@ func (s *sides) cliSet(ctx context.Context, server *server, r run) (measure.Figu
 		}
 	}
 	return figures, nil
+}
+
+// cliDiff measures `diff` of a set with a changed object. -v=6 logs the requests.
+func (s *sides) cliDiff(ctx context.Context, server *server, r run) (measure.Figures, error) {
+	namespace, stages, err := newSet(ctx, server, r)
+	if err != nil {
+		return nil, err
+	}
+	path, err := s.writeSet(stages[0].Objects)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.process(ctx, r.side, []string{"apply", "--server-side", "-n", namespace, "-f", path}, r.count, 0); err != nil {
+		return nil, err
+	}
+	if path, err = s.writeSet(stages[2].Objects); err != nil {
+		return nil, err
+	}
+	const differs = 1 // exit code
+	return s.process(ctx, r.side, []string{"diff", "--server-side", "-v=6", "-n", namespace, "-f", path}, 1, differs)
+}
+
+// newSet creates the namespace of a set and returns the set's stages.
+func newSet(ctx context.Context, server *server, r run) (namespace string, stages []measure.SetStage, err error) {
+	server.sets++
+	namespace = fmt.Sprintf("bench-set-%d", server.sets)
+	if err := server.createNamespace(ctx, namespace); err != nil {
+		return "", nil, err
+	}
+	stages, err = measure.SetStages("", r.count)
+	return namespace, stages, err
+}
+
+// writeSet writes a manifest.
+func (s *sides) writeSet(objects []*unstructured.Object) (path string, err error) {
+	text, err := unstructured.EncodeYAML(objects...)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(s.dir, "set.yaml")
+	return path, os.WriteFile(path, text, 0o600)
 }

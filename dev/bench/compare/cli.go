@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,6 +136,8 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 		return measure.Figures{"size": float64(info.Size())}, nil
 	case "cli-applyset":
 		return s.cliSet(ctx, server, r)
+	case "cli-diff":
+		return s.cliDiff(ctx, server, r)
 	case "cli-delete":
 		if err := server.createConfigMaps(ctx, at.namespace, deleted); err != nil {
 			return nil, err
@@ -150,7 +153,7 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 	if task.perObject {
 		least *= r.count
 	}
-	return s.process(ctx, r.side, args, least)
+	return s.process(ctx, r.side, args, least, 0)
 }
 
 // cliPath returns the path of anyctl or kubectl.
@@ -161,18 +164,23 @@ func (s *sides) cliPath(side string) string {
 	return s.anyctl
 }
 
-// process measures a process of anyctl or kubectl. Fewer lines of output than minLines are an error.
-func (s *sides) process(ctx context.Context, side string, args []string, minLines int) (measure.Figures, error) {
+// process measures a process of anyctl or kubectl. Fewer lines of output than minLines, or a different exit code, are an error.
+func (s *sides) process(ctx context.Context, side string, args []string, minLines, exit int) (measure.Figures, error) {
 	command := exec.CommandContext(ctx, filepath.Join(s.dir, "processcost"), append([]string{s.cliPath(side)}, args...)...)
 	home := filepath.Join(s.dir, "home-"+side)
 	command.Env = []string{"KUBECONFIG=" + s.kubeconfig, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "KUBECTL_APPLYSET=true"}
-	output, err := s.run(command)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(command.Args, " "), err, stderr.Bytes())
 	}
 	figures := measure.Figures{}
 	if err := json.Unmarshal(output, &figures); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(command.Args, " "), err)
+	}
+	if figures["exit"] != float64(exit) {
+		return nil, fmt.Errorf("%s: exit code %.0f\n%s", strings.Join(command.Args, " "), figures["exit"], stderr.Bytes())
 	}
 	if figures["lines"] < float64(minLines) {
 		return nil, fmt.Errorf("%s: %.0f lines, want at least %d", strings.Join(command.Args, " "), figures["lines"], minLines)
@@ -185,7 +193,7 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 	switch r.task {
 	case "cli-deploy":
 		return s.write(ctx, http.MethodPost, "/apis/apps/v1/namespaces/"+s.conn.Namespace()+"/deployments", deploymentBody)
-	case "cli-version", "cli-size", "cli-applyset": // a round of cli-applyset creates its own namespace
+	case "cli-version", "cli-size", "cli-applyset", "cli-diff": // a round of a set creates its own namespace
 		return nil
 	case "cli-api-resources":
 		return s.createDefinitions(ctx, r.count)

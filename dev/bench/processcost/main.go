@@ -1,12 +1,13 @@
 //go:build unix
 
 // Command processcost runs a program and prints its cost as JSON: wall and cpu in seconds, rss, the peak, in bytes, the lines
-// of its output, and the requests that it logs to stderr. Linux counts the memory of the parent in the peak RSS of a process, and this parent has little.
+// of its output, the requests that it logs to stderr, and its exit code. Linux counts the memory of the parent in the peak RSS of a process, and this parent has little.
 package main
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,10 +30,13 @@ func run(program string, args []string) error {
 	command.Stdout = lines
 	command.Stderr = io.MultiWriter(requests, os.Stderr)
 	begin := time.Now()
-	if err := command.Run(); err != nil {
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
 		return err
 	}
 	figures := map[string]float64{"wall": time.Since(begin).Seconds(), "lines": float64(lines.count), "requests": float64(requests.count)}
+	figures["exit"] = float64(command.ProcessState.ExitCode())
 	figures["cpu"] = (command.ProcessState.UserTime() + command.ProcessState.SystemTime()).Seconds()
 	if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		figures["rss"] = float64(usage.Maxrss) * rssUnit
