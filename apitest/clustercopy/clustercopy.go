@@ -75,6 +75,8 @@ type Omission struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Reason is a text, such as the server's error.
 	Reason string `json:"reason"`
+	// ByDefault reports whether the objects are left out unless Options name them.
+	ByDefault bool `json:"byDefault,omitempty"`
 }
 
 // String returns a line of text.

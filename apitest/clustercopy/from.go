@@ -133,7 +133,7 @@ func (c *copier) selectResources(ctx context.Context, snapshot *discovery.Snapsh
 			selected = append(selected, resource)
 		case c.opts.Resources != nil:
 		case byNameOnly[id] != "":
-			c.omit(Omission{Group: id.Group, Resource: id.Resource, Reason: byNameOnly[id]})
+			c.omit(Omission{Group: id.Group, Resource: id.Resource, Reason: byNameOnly[id], ByDefault: true})
 		default:
 			selected = append(selected, resource)
 		}

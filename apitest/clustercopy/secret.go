@@ -23,7 +23,7 @@ func (c *copier) withoutSecretData(r *result) error {
 			return fmt.Errorf("encode %s: %w", lazy, err)
 		}
 	}
-	r.omitted = append(r.omitted, Omission{Version: "v1", Resource: "secrets", Reason: "the values of data are empty (Options.SecretData keeps them)"})
+	r.omitted = append(r.omitted, Omission{Version: "v1", Resource: "secrets", Reason: "the values of data are empty (Options.SecretData keeps them)", ByDefault: true})
 	return nil
 }
 

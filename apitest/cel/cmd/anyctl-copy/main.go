@@ -1,9 +1,10 @@
 // Command anyctl-copy copies clusters and works with the copies. anyctl starts it: `anyctl copy` is `anyctl-copy save`, `anyctl rehearse`
-// is `anyctl-copy rehearse`, and `anyctl plan` asks `anyctl-copy serve`. It is a program of its own because it contains an API server.
+// is `anyctl-copy rehearse`, `anyctl crd check` is `anyctl-copy crd-check`, and `anyctl plan` asks `anyctl-copy serve`. It is a program of its own because it contains an API server.
 //
 //	anyctl-copy save [flags] FILE           copies a cluster to a file
 //	anyctl-copy serve [flags] [FILE]        serves a copy until stdin is closed, and prints the path of a kubeconfig
 //	anyctl-copy rehearse [flags] -- CMD ... runs a controller against a copy and prints what it wrote
+//	anyctl-copy crd-check [flags] -f FILE   compares new definitions with the live objects of a cluster
 package main
 
 import (
@@ -34,8 +35,11 @@ func main() {
 	os.Exit(code)
 }
 
-// errUsage is an error that was already printed.
-var errUsage = errors.New("usage")
+// Errors that were already printed.
+var (
+	errUsage    = errors.New("usage")
+	errFindings = errors.New("findings")
+)
 
 // program is a run of a command.
 type program struct {
@@ -50,7 +54,7 @@ type program struct {
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
-	commands := map[string]func(context.Context, []string) error{"save": p.save, "serve": p.serve, "rehearse": p.rehearse}
+	commands := map[string]func(context.Context, []string) error{"save": p.save, "serve": p.serve, "rehearse": p.rehearse, "crd-check": p.crdCheck}
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
@@ -60,7 +64,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprint(stderr, "anyctl-copy copies clusters and works with the copies.\n\nUsage:\n"+
 			"  anyctl-copy save [flags] FILE            copy a cluster to a file\n"+
 			"  anyctl-copy serve [flags] [FILE]         serve a copy until stdin is closed\n"+
-			"  anyctl-copy rehearse [flags] -- CMD ...  run a controller against a copy and print what it wrote\n\n"+
+			"  anyctl-copy rehearse [flags] -- CMD ...  run a controller against a copy and print what it wrote\n"+
+			"  anyctl-copy crd-check [flags] -f FILE    compare new definitions with the live objects of a cluster\n\n"+
 			"`anyctl-copy COMMAND -h` lists the flags.\n")
 		return exitUsage
 	}
@@ -68,19 +73,28 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	p.flags.SetOutput(stderr)
 	p.flags.StringVar(&p.kubeconfig, "kubeconfig", "", "`path` of the kubeconfig, by default as kubectl's")
 	p.flags.StringVar(&p.kubeContext, "context", "", "`name` of the kubeconfig's context")
-	p.flags.StringVar(&p.resources, "resources", "", "comma-separated `names` of resources to copy, such as deploy,pods; by default all but events and leases")
-	p.flags.StringVar(&p.namespaces, "namespaces", "", "comma-separated `namespaces` to copy, by default all")
-	p.flags.StringVar(&p.selector, "selector", "", "label `selector` of the objects to copy")
-	p.flags.BoolVar(&p.secretData, "secret-data", false, "copy the values of Secrets, too, not only their keys")
+	if name != "crd-check" {
+		p.addSelection()
+	}
 	switch err := command(ctx, args[1:]); {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.Is(err, errUsage):
 		return exitUsage
+	case errors.Is(err, errFindings):
+		return 1
 	default:
 		fmt.Fprintln(stderr, "anyctl-copy:", err)
 		return 1
 	}
+}
+
+// addSelection adds the flags for the objects to copy.
+func (p *program) addSelection() {
+	p.flags.StringVar(&p.resources, "resources", "", "comma-separated `names` of resources to copy, such as deploy,pods; by default all but events and leases")
+	p.flags.StringVar(&p.namespaces, "namespaces", "", "comma-separated `namespaces` to copy, by default all")
+	p.flags.StringVar(&p.selector, "selector", "", "label `selector` of the objects to copy")
+	p.flags.BoolVar(&p.secretData, "secret-data", false, "copy the values of Secrets, too, not only their keys")
 }
 
 // parse returns the arguments after the flags, at least and at most so many.
@@ -107,6 +121,11 @@ func (p *program) save(ctx context.Context, args []string) error {
 	copied, err := p.copyCluster(ctx)
 	if err != nil {
 		return err
+	}
+	for _, omission := range copied.Omitted {
+		if omission.ByDefault {
+			fmt.Fprintln(p.stderr, "not copied:", omission)
+		}
 	}
 	if err := copied.WriteFile(rest[0]); err != nil {
 		return err
@@ -176,29 +195,39 @@ func (p *program) source(ctx context.Context, file []string) (*clustercopy.Copy,
 	return p.copyCluster(ctx)
 }
 
-// copyCluster copies the cluster of the flags, and prints what the copy lacks.
-func (p *program) copyCluster(ctx context.Context) (*clustercopy.Copy, error) {
-	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: p.kubeconfig, Context: p.kubeContext})
-	if err != nil {
-		return nil, err
-	}
-	conn, err := transport.Open(cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	client := dynamic.New(conn, nil)
-	defer client.Close()
-	copied, err := clustercopy.From(ctx, client, &clustercopy.Options{
-		Resources: split(p.resources), Namespaces: split(p.namespaces), LabelSelector: p.selector, SecretData: p.secretData,
+// copyCluster copies the cluster of the flags, and prints what the copy lacks unexpectedly.
+func (p *program) copyCluster(ctx context.Context) (copied *clustercopy.Copy, err error) {
+	err = p.connect(ctx, func(client *dynamic.Client) error {
+		copied, err = clustercopy.From(ctx, client, &clustercopy.Options{
+			Resources: split(p.resources), Namespaces: split(p.namespaces), LabelSelector: p.selector, SecretData: p.secretData,
+		})
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, omission := range copied.Omitted {
-		fmt.Fprintln(p.stderr, "not copied:", omission)
+		if !omission.ByDefault {
+			fmt.Fprintln(p.stderr, "not copied:", omission)
+		}
 	}
 	return copied, nil
+}
+
+// connect calls use with a client of the cluster of the flags.
+func (p *program) connect(ctx context.Context, use func(*dynamic.Client) error) error {
+	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: p.kubeconfig, Context: p.kubeContext})
+	if err != nil {
+		return err
+	}
+	conn, err := transport.Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client := dynamic.New(conn, nil)
+	defer client.Close()
+	return use(client)
 }
 
 // split returns the parts of a comma-separated flag, nil for "".

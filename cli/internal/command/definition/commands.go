@@ -14,6 +14,6 @@ func Commands(s *command.State) []*cobra.Command {
 		Short: "Maintain CustomResourceDefinitions",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(migrateCommand(s))
+	cmd.AddCommand(migrateCommand(s), s.CopyCommand("check -f FILE", "Compare new definitions with live objects", "crd-check"))
 	return []*cobra.Command{cmd}
 }
