@@ -13,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/unstructured"
@@ -170,6 +172,26 @@ func play(t *testing.T, s *compare.Server) map[string]string {
 
 func TestAdmission_WebhooksAsOnTheServer(t *testing.T) {
 	compare.Responses(t, nil, 30, play)
+}
+
+func TestAdmission_DisabledWebhooksAreWarnings(t *testing.T) {
+	var texts []string
+	server := apitest.NewServer(t, &apitest.Options{
+		DisableWebhooks: true, OnNotValidated: func(_ apitest.Request, text string) { texts = append(texts, text) },
+	})
+	require.NoError(t, server.Create(t.Context(), configuration("ValidatingWebhookConfiguration", "a", "default", "https://192.0.2.1", "", "Fail", "on")))
+	client := server.Client()
+	defer client.Close()
+	configMaps, err := client.Resource(t.Context(), "configmaps")
+	require.NoError(t, err)
+	for label, want := range map[string][]string{"on": {"apitest: not validated: webhook valida.example.com was not called"}, "off": nil} {
+		texts = nil
+		_, err := configMaps.Namespace("default").Create(t.Context(), &unstructured.Object{Object: map[string]any{
+			"metadata": map[string]any{"name": label, "labels": map[string]any{"policy": label}},
+		}}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, texts)
+	}
 }
 
 func TestAdmission_ResponseIsBounded(t *testing.T) {

@@ -113,11 +113,48 @@ func TestRun_Rehearse(t *testing.T) {
 
 func TestRun_WrongCommandLines(t *testing.T) {
 	for line, code := range map[string]int{
-		"": 2, "other": 2, "save": 2, "save a b": 2, "serve -unknown": 2, "rehearse": 2, "rehearse -o yaml -- true": 2, "save -h": 0,
+		"": 2, "other": 2, "save": 2, "save a b": 2, "serve -unknown": 2, "rehearse": 2, "rehearse -o yaml -- true": 2, "crd-check": 2, "crd-check -f a -o yaml": 2, "crd-check -f /does/not/exist": 1, "save -h": 0,
 		"serve /does/not/exist": 1, "save --kubeconfig /does/not/exist f": 1,
 	} {
 		var stderr bytes.Buffer
 		assert.Equal(t, code, run(context.Background(), strings.Fields(line), strings.NewReader(""), io.Discard, &stderr), "%q", line)
 		assert.NotEmpty(t, stderr.String(), "%q", line)
 	}
+}
+
+func TestRun_CRDCheck(t *testing.T) {
+	kubeconfig := startCluster(t)
+	definition := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: gears.example.com}, spec: {group: example.com, scope: Namespaced,
+  names: {plural: gears, kind: Gear}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object,
+  properties: {teeth: {type: integer}, color: {type: string}}}}}}}]}}`
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: kubeconfig})
+	require.NoError(t, err)
+	client, err := dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	defer client.Close()
+	for _, text := range []string{definition, `{apiVersion: example.com/v1, kind: Gear, metadata: {name: a, namespace: default}, spec: {teeth: 3, color: red}}`} {
+		for obj, err := range unstructured.NewYAMLDecoder(strings.NewReader(text)).All() {
+			require.NoError(t, err)
+			resource, err := client.ForObject(t.Context(), obj)
+			require.NoError(t, err)
+			_, err = resource.Create(t.Context(), obj, nil)
+			require.NoError(t, err)
+		}
+	}
+	check := func(text string, more ...string) (code int, output string) {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"crd-check", "--kubeconfig", kubeconfig, "-f", "-"}, more...)
+		code = run(t.Context(), args, strings.NewReader(text), &stdout, &stderr)
+		assert.Empty(t, stderr.String())
+		return code, stdout.String()
+	}
+	code, output := check(definition)
+	assert.Zero(t, code)
+	assert.Contains(t, output, "gears.example.com: 0 findings in 1 objects\n")
+	code, output = check(strings.Replace(definition, ", color: {type: string}", "", 1))
+	assert.Equal(t, 1, code)
+	assert.Contains(t, output, "  v1: FieldLost spec.color (1 objects: default/a)\n")
+	code, output = check(strings.Replace(definition, "{type: integer}", "{type: integer, minimum: 5}", 1), "-o", "json")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, output, `"type": "Invalid"`)
 }
