@@ -8,7 +8,7 @@ import (
 )
 
 // interruptGroup starts a program in a process group, and interrupts the group at the end of its context: programs such as `go run`
-// have children. kill ends what is left of the group.
+// have children. kill ends the rest of the group.
 func interruptGroup(cmd *exec.Cmd) (kill func()) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

@@ -1,18 +1,18 @@
-// Package rehearsal runs a controller against a copy of a cluster and reports what it wrote:
+// Package rehearsal runs a controller against a copy of a cluster and reports its writes:
 //
 //	copied, err := clustercopy.From(ctx, client, nil)
 //	…
 //	server, err := apitest.Start(&apitest.Options{Copy: copied, Controllers: apitest.GarbageCollection})
 //	…
-//	report, err := rehearsal.Run(ctx, server, rehearsal.Command("./my-operator"), nil)
+//	report, err := rehearsal.Run(ctx, server, rehearsal.Command(os.Stderr, "./my-operator"), nil)
 //	…
-//	err = report.WriteText(os.Stdout, nil)
+//	err = report.WriteText(os.Stdout, nil, nil)
 //
 // The controller is any process with a kubeconfig, or a function. It ends when it has written nothing for a while. Leases, Events,
-// changes of the status alone and all further changes are reported separately. [Compare] compares two reports, such as those of two
+// changes of the status alone and all further changes are reported separately. [Compare] compares two reports, for example of two
 // versions of an operator.
 //
-// A rehearsal has the limits of package apitest: [Report.NotValidated] lists what a cluster would have checked. Webhooks of the
+// A rehearsal has the limits of package apitest: [Report.NotValidated] lists the checks of a cluster that were left out. Webhooks of the
 // cluster cannot be reached from it, and pods run nothing.
 package rehearsal
 
@@ -32,8 +32,8 @@ type Controller func(ctx context.Context, server *apitest.Server) error
 
 // Options configure Run. The zero value has the defaults.
 type Options struct {
-	// Quiet is the time without a write after which the rehearsal ends, by default 5 seconds. It begins with the controller's first
-	// request for a resource other than Leases. Writes of Leases and Events, dry runs and rejected writes do not count.
+	// Quiet is the time without a write before the rehearsal ends, by default 5 seconds. It begins with the controller's first
+	// request for any resource but Leases. Writes of Leases and Events, dry runs and rejected writes do not count.
 	Quiet time.Duration
 	// Timeout limits the rehearsal, by default to 2 minutes.
 	Timeout time.Duration
@@ -55,8 +55,8 @@ const (
 var errStop = errors.New("the rehearsal is over")
 
 // Run runs a controller until it is quiet, stops it, and reports its writes. All changes of the server's objects during the run count,
-// those of the server's simulated controllers, too. A controller that ends by itself or is not quiet in time is no error of Run: see
-// [Report.Outcome]. A controller that does not stop is an error.
+// also changes by its simulated controllers. [Report.Outcome] says how the run ended: an end of the controller and a timeout are no
+// errors of Run. It is an error if the controller does not stop.
 func Run(ctx context.Context, server *apitest.Server, controller Controller, opts *Options) (*Report, error) {
 	o := withDefaults(opts)
 	before := server.Objects()
@@ -142,7 +142,7 @@ func await(ctx context.Context, server *apitest.Server, done <-chan error, o Opt
 // isStart reports whether a request is of a running controller: not of discovery or leader election.
 func isStart(r apitest.Request) bool { return r.Resource != "" && r.Resource != "leases" }
 
-// isWrite reports whether a request has changed an object other than a Lease or an Event.
+// isWrite reports whether a request has changed an object, except for Leases and Events.
 func isWrite(r apitest.Request) bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/plan"
 )
 
-// WriteText writes what the controller wrote: a section with a unified difference for each object, and a line for each status, Event,
+// WriteText writes the report: a section with a unified difference for each object, and a line for each status, Event,
 // Lease, repeated write and rejected request. With a baseline, the sections are those of [Compare].
 func (r *Report) WriteText(w io.Writer, opts *plan.TextOptions, baseline *Report) error {
 	var text strings.Builder

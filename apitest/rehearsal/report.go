@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Report is what a controller did in a rehearsal.
+// Report has the writes of a controller in a rehearsal.
 type Report struct {
 	Outcome Outcome `json:"outcome"`
 	// Err is the error of the controller, nil after a stop.
@@ -25,16 +25,16 @@ type Report struct {
 	// Changes are the created, changed and deleted objects, ordered by kind, namespace and name. Live is the object before the
 	// rehearsal, Planned the object at its end.
 	Changes []*plan.Change `json:"-"`
-	// Status are the objects of which the status alone changed.
+	// Status are the objects with a changed status and no further change.
 	Status []*plan.Change `json:"-"`
 	// Events are the created Events, and Leases the created and changed Leases, as NAMESPACE/NAME.
 	Events []Event  `json:"events,omitempty"`
 	Leases []string `json:"leases,omitempty"`
 	// Repeated are the objects with several writes, most writes first. A controller that is never quiet has its cause here.
 	Repeated []Repeated `json:"repeated,omitempty"`
-	// Failed are the rejected requests, without 404 and 409, which controllers expect.
+	// Failed are the rejected requests, without 404 and 409: controllers expect these.
 	Failed []Failed `json:"failed,omitempty"`
-	// NotValidated lists the checks that the server left out.
+	// NotValidated lists the checks left out by the server.
 	NotValidated []string `json:"notValidated,omitempty"`
 
 	final []*unstructured.Object
@@ -88,12 +88,13 @@ func sortedKeys(before, after map[key]*unstructured.Object) []key {
 	})
 }
 
-// addChanges adds the objects that differ.
+// addChanges adds the different objects.
 func (r *Report) addChanges(before, after []*unstructured.Object) {
 	old := byKey(before)
 	current := byKey(after)
 	for _, key := range sortedKeys(old, current) {
-		was, is := old[key], current[key]
+		was := old[key]
+		is := current[key]
 		if was != nil && is != nil && was.GetResourceVersion() == is.GetResourceVersion() && was.GetUID() == is.GetUID() {
 			continue
 		}
@@ -147,7 +148,7 @@ func eventOf(obj *unstructured.Object) Event {
 	}
 }
 
-// addRequests adds what the requests show: repeated writes, rejections and missing validation.
+// addRequests adds the facts of requests: repeated writes, rejections and missing validation.
 func (r *Report) addRequests(requests []apitest.Request) {
 	writes := map[string]int{}
 	failed := map[Failed]int{}
@@ -191,15 +192,18 @@ func (r *Report) addRequests(requests []apitest.Request) {
 	r.NotValidated = slices.Compact(notValidated)
 }
 
-// Compare returns the objects that differ at the end of two rehearsals of the same copy, such as those of two versions of an operator.
+// Compare returns the different objects at the end of two rehearsals of the same copy, for example of two versions of an operator.
 // Live is the object of the first, Planned the object of the second. Leases and Events are left out, and UIDs, times, generations and
 // generated names are not compared.
 func Compare(first, second *Report) []*plan.Change {
-	before, after := byKey(withoutIncidental(first.final)), byKey(withoutIncidental(second.final))
-	oldUIDs, newUIDs := finalstate.UIDs(first.final), finalstate.UIDs(second.final)
+	before := byKey(withoutIncidental(first.final))
+	after := byKey(withoutIncidental(second.final))
+	oldUIDs := finalstate.UIDs(first.final)
+	newUIDs := finalstate.UIDs(second.final)
 	var changes []*plan.Change
 	for _, key := range sortedKeys(before, after) {
-		was, is := before[key], after[key]
+		was := before[key]
+		is := after[key]
 		if was != nil && is != nil && reflect.DeepEqual(finalstate.Normalize(was, oldUIDs), finalstate.Normalize(is, newUIDs)) {
 			continue
 		}
