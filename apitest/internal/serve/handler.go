@@ -90,6 +90,8 @@ type call struct {
 	resource *kinds.Resource
 	record   *Record
 	fault    *Fault
+
+	encodesItems bool // the items of a list are json.RawMessage, which takes a fraction of the memory
 }
 
 // ServeHTTP implements http.Handler.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/nested"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
@@ -30,15 +30,40 @@ func (c *call) list() error {
 	if err != nil {
 		return err
 	}
+	c.encodesItems = m.as == "" && !m.yaml && !m.pretty
 	page, err := c.listPage(opts)
 	if err != nil {
 		return err
+	}
+	if c.encodesItems {
+		return c.writeList(m, page)
 	}
 	list, err := c.transform(m, page, false, "")
 	if err != nil {
 		return err
 	}
 	writeObject(c.w, c.req, m, http.StatusOK, list)
+	return nil
+}
+
+// writeList writes a list with encoded items, without a copy of them.
+func (c *call) writeList(m media, list map[string]any) error {
+	items, _ := list["items"].([]any)
+	list["items"] = []any{}
+	empty, err := encode(m, list)
+	if err != nil {
+		return err
+	}
+	before, after, _ := bytes.Cut(empty, []byte(`"items":[]`)) // the first field of the list, but for apiVersion
+	parts := [][]byte{before, []byte(`"items":[`)}
+	for i, item := range items {
+		if i > 0 {
+			parts = append(parts, []byte(","))
+		}
+		text, _ := item.(json.RawMessage)
+		parts = append(parts, text)
+	}
+	writeBody(c.w, c.req, m, http.StatusOK, append(parts, []byte("]"), after)...)
 	return nil
 }
 
@@ -173,7 +198,8 @@ func (c *call) selectPage(opts *listOptions, revision int64, token *continueToke
 		if err != nil {
 			return nil, page.Revision, "", 0, err
 		}
-		for i, object := range page.Objects {
+		for i := range page.Len() {
+			object := page.Object(i)
 			view, err := c.Writer.View(c.req.Context(), c.resource, object)
 			if err != nil {
 				return nil, page.Revision, "", 0, err
@@ -181,11 +207,15 @@ func (c *call) selectPage(opts *listOptions, revision int64, token *continueToke
 			if !opts.matches(view) {
 				continue
 			}
-			items = append(items, listItem(c.resource, view))
+			item, err := c.listItem(view)
+			if err != nil {
+				return nil, page.Revision, "", 0, err
+			}
+			items = append(items, item)
 			if limit <= 0 || len(items) < limit {
 				continue
 			}
-			if page.More || i < len(page.Objects)-1 {
+			if page.More || i < page.Len()-1 {
 				after = c.listKey(object) + "\x00"
 			}
 			return items, page.Revision, after, int64(page.Remaining), nil
@@ -193,7 +223,7 @@ func (c *call) selectPage(opts *listOptions, revision int64, token *continueToke
 		if !page.More {
 			return items, page.Revision, "", 0, nil
 		}
-		query.Start = c.listKey(page.Objects[len(page.Objects)-1]) + "\x00"
+		query.Start = c.listKey(page.Object(page.Len()-1)) + "\x00"
 		query.Revision = page.Revision
 	}
 }
@@ -210,14 +240,17 @@ func (c *call) listKey(obj store.Object) string {
 }
 
 // listItem returns an object as an item of a list. Items of built-in lists have no kind.
-func listItem(resource *kinds.Resource, obj map[string]any) map[string]any {
-	if resource.Definition != nil {
-		return obj
+func (c *call) listItem(obj map[string]any) (any, error) {
+	if c.resource.Definition == nil {
+		obj = maps.Clone(obj)
+		delete(obj, "kind")
+		delete(obj, "apiVersion")
 	}
-	obj = maps.Clone(obj)
-	delete(obj, "kind")
-	delete(obj, "apiVersion")
-	return obj
+	if !c.encodesItems {
+		return obj, nil
+	}
+	text, err := json.Marshal(obj)
+	return json.RawMessage(text), err
 }
 
 // maxRevisionWait is the API server's maximum wait for a future revision.

@@ -30,22 +30,36 @@ func writeObject(w http.ResponseWriter, req *http.Request, m media, code int, ob
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	writeBody(w, req, m, code, body)
+}
+
+// writeBody writes the parts of a body.
+func writeBody(w http.ResponseWriter, req *http.Request, m media, code int, parts ...[]byte) {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
 	header := w.Header()
 	header.Set("Content-Type", m.contentType())
 	header.Set("Cache-Control", "no-cache, private")
-	if len(body) > gzipThreshold && acceptsGzip(req) {
+	if size > gzipThreshold && acceptsGzip(req) {
 		header.Set("Content-Encoding", "gzip")
 		header.Add("Vary", "Accept-Encoding")
 		w.WriteHeader(code)
 		compressor, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
-		_, _ = compressor.Write(body)
+		for _, part := range parts {
+			_, _ = compressor.Write(part)
+		}
 		_ = compressor.Close()
 		return
 	}
-	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("Content-Length", strconv.Itoa(size))
 	w.WriteHeader(code)
-	if req.Method != http.MethodHead {
-		_, _ = w.Write(body)
+	if req.Method == http.MethodHead {
+		return
+	}
+	for _, part := range parts {
+		_, _ = w.Write(part)
 	}
 }
 

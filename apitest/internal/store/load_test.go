@@ -42,7 +42,7 @@ func TestStore_Load(t *testing.T) {
 	assert.Len(t, s.Objects(), 3)
 	page, err := s.Page(Query{Resource: "configmaps", Limit: 1, Count: true})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"a 30"}, versions(page.Objects))
+	assert.Equal(t, []string{"a 30"}, versions(page.Objects()))
 	assert.Equal(t, 2, page.Remaining)
 	_, err = s.Watch("", "configmaps", "", 49)
 	require.ErrorIs(t, err, ErrCompacted)

@@ -18,62 +18,65 @@ type Query struct {
 
 // Page is a part of a list. Revision is set with an error, too.
 type Page struct {
-	Objects   []Object
 	Revision  int64
-	More      bool // there are objects after Objects
-	Remaining int  // the number of objects after Objects
+	More      bool // there are objects after the page
+	Remaining int  // their number
+	states    []state
+}
+
+// Len returns the number of objects.
+func (p *Page) Len() int { return len(p.states) }
+
+// Object returns an object of the page. Loaded objects of large resources are decoded by each call.
+func (p *Page) Object(i int) Object { return p.states[i].get() }
+
+// Objects returns all objects.
+func (p *Page) Objects() []Object {
+	objects := make([]Object, 0, p.Len())
+	for i := range p.states {
+		objects = append(objects, p.Object(i))
+	}
+	return objects
 }
 
 // Page returns the selected objects, ordered by namespace and name. Its time depends on the number of these objects, not on the
 // number of all objects, unless objects were created or deleted since Revision and Count is set. The errors are ErrCompacted and
 // ErrFuture.
 func (s *Store) Page(q Query) (Page, error) {
-	page, states, err := s.page(q)
-	if states != nil {
-		page.Objects = make([]Object, 0, len(states))
-	}
-	for _, state := range states { // loaded objects are decoded here, without the lock
-		page.Objects = append(page.Objects, state.get())
-	}
-	return page, err
-}
-
-// page returns the page without Objects, and the states of its objects.
-func (s *Store) page(q Query) (page Page, states []state, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	page.Revision = s.revision
+	page := Page{Revision: s.revision}
 	switch {
 	case q.Revision > s.revision:
-		return page, nil, ErrFuture
+		return page, ErrFuture
 	case q.Revision != 0 && q.Revision < s.compacted:
-		return page, nil, ErrCompacted
+		return page, ErrCompacted
 	case q.Revision != 0:
 		page.Revision = q.Revision
 	}
 	c := s.resources[resource{q.Group, q.Resource}]
 	if c == nil {
-		return page, nil, nil
+		return page, nil
 	}
 	keys := c.keysFrom(q.Namespace, q.Start)
 	if q.Limit == 0 {
-		states = make([]state, 0, min(c.live, len(keys)))
+		page.states = make([]state, 0, min(c.live, len(keys)))
 	}
 	for i, path := range keys {
 		current := c.records[path].at(page.Revision)
 		if current.isDeletion() {
 			continue
 		}
-		if q.Limit > 0 && len(states) == q.Limit {
+		if q.Limit > 0 && len(page.states) == q.Limit {
 			page.More = true
 			if q.Count {
 				page.Remaining = c.count(keys[i:], page.Revision)
 			}
 			break
 		}
-		states = append(states, current)
+		page.states = append(page.states, current)
 	}
-	return page, states, nil
+	return page, nil
 }
 
 // keysFrom returns the keys of a namespace, or of all, from start on.

@@ -187,7 +187,7 @@ func (s *Store) commit(write func() (*Event, Object, error)) (Object, error) {
 // ordered by namespace and name, like etcd keys. The errors are ErrCompacted and ErrFuture.
 func (s *Store) List(group, plural, namespace string, at int64) ([]Object, int64, error) {
 	page, err := s.Page(Query{Group: group, Resource: plural, Namespace: namespace, Revision: at})
-	return page.Objects, page.Revision, err
+	return page.Objects(), page.Revision, err
 }
 
 // Objects returns the latest states of all objects, ordered by resource, namespace and name.

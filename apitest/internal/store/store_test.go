@@ -149,11 +149,11 @@ func (m *model) checkPages(t *testing.T, s *store.Store, namespace string, revis
 		for more := true; more; {
 			page, err := s.Page(q)
 			require.NoError(t, err)
-			paged = append(paged, page.Objects...)
+			paged = append(paged, page.Objects()...)
 			require.Equal(t, len(list)-len(paged), page.Remaining)
 			require.Equal(t, len(paged) < len(list), page.More)
 			more = page.More
-			q.Start = keyOf(page.Objects[len(page.Objects)-1], namespace) + "\x00"
+			q.Start = keyOf(page.Object(page.Len()-1), namespace) + "\x00"
 		}
 		require.Equal(t, list, paged)
 	}
@@ -291,10 +291,10 @@ func BenchmarkStore_Pages(b *testing.B) {
 				for more := true; more; {
 					page, err := s.Page(q)
 					require.NoError(b, err)
-					n += len(page.Objects)
+					n += page.Len()
 					more = page.More
 					require.Equal(b, all-n, page.Remaining)
-					metadata := page.Objects[len(page.Objects)-1]["spec"]
+					metadata := page.Object(page.Len() - 1)["spec"]
 					q.Start = fmt.Sprintf("%05d\x00", metadata)
 					if namespace == "" {
 						q.Start = "shop/" + q.Start
