@@ -21,19 +21,19 @@ type Page struct {
 	Revision  int64
 	More      bool // there are objects after the page
 	Remaining int  // their number
-	states    []state
+	versions  []state
 }
 
 // Len returns the number of objects.
-func (p *Page) Len() int { return len(p.states) }
+func (p *Page) Len() int { return len(p.versions) }
 
 // Object returns an object of the page. Loaded objects of large resources are decoded by each call.
-func (p *Page) Object(i int) Object { return p.states[i].get() }
+func (p *Page) Object(i int) Object { return p.versions[i].get() }
 
 // Objects returns all objects.
 func (p *Page) Objects() []Object {
 	objects := make([]Object, 0, p.Len())
-	for i := range p.states {
+	for i := range p.versions {
 		objects = append(objects, p.Object(i))
 	}
 	return objects
@@ -60,21 +60,21 @@ func (s *Store) Page(q Query) (Page, error) {
 	}
 	keys := c.keysFrom(q.Namespace, q.Start)
 	if q.Limit == 0 {
-		page.states = make([]state, 0, min(c.live, len(keys)))
+		page.versions = make([]state, 0, min(c.live, len(keys)))
 	}
 	for i, path := range keys {
 		current := c.records[path].at(page.Revision)
 		if current.isDeletion() {
 			continue
 		}
-		if q.Limit > 0 && len(page.states) == q.Limit {
+		if q.Limit > 0 && len(page.versions) == q.Limit {
 			page.More = true
 			if q.Count {
 				page.Remaining = c.count(keys[i:], page.Revision)
 			}
 			break
 		}
-		page.states = append(page.states, current)
+		page.versions = append(page.versions, current)
 	}
 	return page, nil
 }
