@@ -81,7 +81,7 @@ func (a *application) checkReplaces() error {
 	var errs []error
 	for _, change := range a.plan.Changes {
 		if change.Action == Replace && !a.options.Replace {
-			errs = append(errs, fmt.Errorf("%s is deleted and created (permit it by the option Replace)", change.Object))
+			errs = append(errs, fmt.Errorf("%s is deleted and created (permit it with Replace)", change.Object))
 		}
 	}
 	return errors.Join(errs...)

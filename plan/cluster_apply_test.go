@@ -224,7 +224,7 @@ func TestPlan_ApplyOfReplace(t *testing.T) {
 	e.writes = nil
 	planned, _ := saved(t, e.plan(t, strings.ReplaceAll(text, "red", "blue"), nil))
 	_, err = planned.Apply(t.Context(), e.Client, nil)
-	require.ErrorContains(t, err, "permit it by the option Replace")
+	require.ErrorContains(t, err, "permit it with Replace")
 	assert.Empty(t, e.writes)
 	events, err := planned.Apply(t.Context(), e.Client, &plan.ApplyOptions{Replace: true})
 	require.NoError(t, err)

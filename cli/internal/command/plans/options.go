@@ -98,7 +98,7 @@ func (f *planFlags) plan(ctx context.Context, s *command.State, onWarning func(c
 	if err = errors.Join(err, f.copied.Close()); err != nil {
 		return nil, nil, err
 	}
-	if isExplicit {
+	if isExplicit && !f.set.IsSet() { // a set may have several namespaces
 		err = checkNamespaces(planned, namespace)
 	}
 	return planned, objects, err

@@ -135,6 +135,11 @@ func TestApply_Plan(t *testing.T) {
 	r = e.run(t, strings.ReplaceAll(settings, "red", "blue"), append([]string{"plan", "-f", "-", "--copy=off", "--save", file}, set...)...)
 	require.Zero(t, r.code, r.stderr)
 	assert.Equal(t, result{"configmap/settings serverside-applied\nsecret/s pruned\n", "", 0}, e.run(t, "", "apply", "--plan", file))
+	elsewhere := strings.ReplaceAll(settings, "name: settings", "name: NAMESPACE, namespace: default")
+	r = e.run(t, elsewhere, append([]string{"plan", "-f", "-", "-o", "short"}, set...)...)
+	assert.Contains(t, r.stdout, "**Plan:** 1 to create, 1 to prune.", "a set may have several namespaces")
+	r = e.run(t, elsewhere, "plan", "-f", "-", "-n", e.namespace)
+	assert.Contains(t, r.stderr, "does not match the namespace")
 	r = e.run(t, "", "apply", "--plan", file, "-f", "-")
 	assert.Equal(t, result{"", "error: --plan is incompatible with -f and --selector: the plan has the objects\n", 1}, r)
 }
