@@ -280,6 +280,8 @@ func (e *environment) assertChange(t *testing.T, change *plan.Change, result app
 			assert.Equal(t, normalize(t, result.Live, hadStatus), normalize(t, change.Planned, hadStatus), "%s: after the apply (expected), in the plan (actual), answered by the %s; not validated: %v",
 				change.Object, change.AnsweredBy, change.NotValidated)
 		}
+	default:
+		assert.Fail(t, "unknown action", "%s: %s", change.Object, change.Action)
 	}
 }
 
