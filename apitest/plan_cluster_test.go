@@ -2,10 +2,12 @@ package apitest_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/clustercopy"
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/planscenario"
@@ -32,6 +34,15 @@ func TestPlan_CopyAgreesWithServer(t *testing.T) {
 			planscenario.Compare(t, c, &s, func(ctx context.Context) (*dynamic.Client, error) { return copyOf(ctx, t, c) })
 		})
 	}
+}
+
+// TestPlan_RandomSets plans random sets with a copy of the sandbox, and compares with the sandbox after each apply.
+func TestPlan_RandomSets(t *testing.T) {
+	c := client.Connect(t, "admin")
+	seed := compare.Number(t, "ANYKIND_SEED", rand.IntN(1<<30))
+	planscenario.Random(t, c, compare.Number(t, "ANYKIND_PLAN_SETS", 30), uint64(seed), func(ctx context.Context, t *testing.T) (*dynamic.Client, error) {
+		return copyOf(ctx, t, c)
+	})
 }
 
 func copyOf(ctx context.Context, t *testing.T, c *dynamic.Client) (*dynamic.Client, error) {
