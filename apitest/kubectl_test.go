@@ -184,6 +184,8 @@ var variables = []struct {
 	{regexp.MustCompile(`"continue":"[^"]*"`), `"continue":"TOKEN"`},
 	{regexp.MustCompile(`(?m)[ \t]+$`), ""},
 	{regexp.MustCompile(`[ \t]{2,}|\t`), "  "},
+	// A real server may repair the IP of a service that was just created.
+	{regexp.MustCompile(`Events:\n.*\n.*\n  Warning  ClusterIPNotAllocated.*\n`), "Events:  <none>\n"},
 }
 
 func (k *kubectl) normalize(output string) string {

@@ -82,7 +82,7 @@ func createCorpusObject(t *testing.T, c *dynamic.Client, namespace string, file 
 	if err != nil {
 		return // of a version that is not served
 	}
-	for _, name := range []string{"namespace", "uid", "resourceVersion", "ownerReferences"} {
+	for _, name := range []string{"namespace", "uid", "resourceVersion", "ownerReferences", "finalizers"} { // no controller removes a finalizer
 		delete(obj.Object["metadata"].(map[string]any), name)
 	}
 	if resource.APIResource().Namespaced {
