@@ -193,8 +193,8 @@ func (r recorder) AddWarning(_, text string) {
 	}
 }
 
-// matcher returns the API server's matcher of namespaces, objects and resources. It needs no client: find never returns
-// NotFound.
+// matcher returns the API server's matcher of namespaces, objects and resources. It needs no client, because namespaceLister never
+// returns NotFound.
 func (s *server) matcher() *matching.Matcher { return matching.NewMatcher(namespaceLister{s}, nil) }
 
 var errNoNamespace = errors.New("the namespace does not exist")
