@@ -168,7 +168,7 @@ func TestPlan_CopyProgram(t *testing.T) {
 	assert.Contains(t, r.stdout, "1 to create, 1 not planned")
 	t.Setenv("PATH", "/nowhere")
 	r = e.run(t, objects, "plan", "-f", "-", "-o", "short")
-	assert.Contains(t, r.stdout, "the program anyctl-copy is neither beside anyctl nor on PATH (install it, or set --copy=PROGRAM)")
+	assert.Contains(t, r.stdout, "the program anyctl-copy is neither beside anyctl nor on PATH (go install ")
 	r = e.run(t, objects, "diff", "-f", "-")
 	assert.Equal(t, result{"", "Error from server (NotFound): namespaces \"NAMESPACE-new\" not found\n", 2}, r, "the error of kubectl")
 	assert.NoFileExists(t, log)
