@@ -61,14 +61,14 @@ func Run(ctx context.Context, server *apitest.Server, controller Controller, opt
 	o := withDefaults(opts)
 	before := server.Objects()
 	begin := time.Now()
-	first := len(server.Requests())
+	log := requestLog{server, server.Clock().Now()}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	done := make(chan error, 1)
 	go func() { done <- controller(running, server) }()
 
 	report := &Report{}
-	report.Outcome, report.Err = await(ctx, server, done, o)
+	report.Outcome, report.Err = await(ctx, log, done, o)
 	if report.Outcome != Ended {
 		stop(errStop)
 		select {
@@ -86,7 +86,7 @@ func Run(ctx context.Context, server *apitest.Server, controller Controller, opt
 	report.Duration = time.Since(begin)
 	report.final = server.Objects()
 	report.addChanges(before, report.final)
-	report.addRequests(server.Requests()[first:])
+	report.addRequests(log.requests())
 	return report, nil
 }
 
@@ -111,14 +111,13 @@ func setDefault(value *time.Duration, duration time.Duration) {
 const polls = 20
 
 // await waits until the controller has ended, is quiet, or Timeout or ctx has ended.
-func await(ctx context.Context, server *apitest.Server, done <-chan error, o Options) (Outcome, error) {
+func await(ctx context.Context, log requestLog, done <-chan error, o Options) (Outcome, error) {
 	timeout := time.NewTimer(o.Timeout)
 	defer timeout.Stop()
 	ticker := time.NewTicker(max(o.Quiet/polls, time.Millisecond))
 	defer ticker.Stop()
-	begun := len(server.Requests(isStart))
-	writes := -1
-	var since time.Time
+	var last time.Time // of a write, by the server's clock
+	since := time.Now()
 	for {
 		select {
 		case err := <-done:
@@ -128,15 +127,35 @@ func await(ctx context.Context, server *apitest.Server, done <-chan error, o Opt
 		case <-timeout.C:
 			return TimedOut, nil
 		case now := <-ticker.C:
-			count := len(server.Requests(isWrite))
-			if count != writes || len(server.Requests(isStart)) == begun {
-				writes = count
+			if newest := log.lastWrite(); !newest.Equal(last) || len(log.requests(isStart)) == 0 {
+				last = newest
 				since = now
 			} else if now.Sub(since) >= o.Quiet {
 				return Quiet, nil
 			}
 		}
 	}
+}
+
+// requestLog reads the requests since the begin of a rehearsal, as far as the server keeps them.
+type requestLog struct {
+	server *apitest.Server
+	begin  time.Time // by the server's clock
+}
+
+func (l requestLog) requests(match ...func(apitest.Request) bool) []apitest.Request {
+	isSince := func(r apitest.Request) bool { return !r.Time.Before(l.begin) }
+	return l.server.Requests(append(match, isSince)...)
+}
+
+// lastWrite returns the time of the newest write. The number of writes would not do: the server forgets old requests.
+func (l requestLog) lastWrite() (newest time.Time) {
+	for _, r := range l.requests(isWrite) {
+		if r.Time.After(newest) {
+			newest = r.Time
+		}
+	}
+	return newest
 }
 
 // isStart reports whether a request is of a running controller: not of discovery or leader election.

@@ -72,7 +72,9 @@ func patch(ctx context.Context, client *dynamic.Client, resource, name, subresou
 	return err
 }
 
-func start(t *testing.T) *apitest.Server {
+func start(t *testing.T) *apitest.Server { return startWith(t, &apitest.Options{}) }
+
+func startWith(t *testing.T, opts *apitest.Options) *apitest.Server {
 	t.Helper()
 	var objects []*unstructured.Object
 	for _, text := range []string{
@@ -87,7 +89,8 @@ func start(t *testing.T) *apitest.Server {
 		require.NoError(t, err)
 		objects = append(objects, obj)
 	}
-	return apitest.NewServer(t, &apitest.Options{Objects: objects})
+	opts.Objects = objects
+	return apitest.NewServer(t, opts)
 }
 
 var quick = &rehearsal.Options{Quiet: 200 * time.Millisecond}
@@ -182,6 +185,21 @@ func TestRun_Outcomes(t *testing.T) {
 		assert.Equal(t, rehearsal.TimedOut, report.Outcome)
 		require.Len(t, report.Repeated, 1)
 		assert.Greater(t, report.Repeated[0].Writes, 1)
+	})
+	t.Run("the server forgets requests", func(t *testing.T) {
+		server := startWith(t, &apitest.Options{History: 10})
+		report, err := rehearsal.Run(t.Context(), server, func(ctx context.Context, server *apitest.Server) error {
+			client := server.Client()
+			defer client.Close()
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := patch(ctx, client, "configmaps", "changed", "", fmt.Sprintf(`{"data":{"a":"%d"}}`, i)); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		}, &rehearsal.Options{Quiet: 300 * time.Millisecond, Timeout: 2 * time.Second})
+		require.NoError(t, err)
+		assert.Equal(t, rehearsal.TimedOut, report.Outcome)
 	})
 	t.Run("ctx ends", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/internal/finalstate"
+	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/plan"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -61,49 +64,39 @@ type Failed struct {
 	Count   int    `json:"count"`
 }
 
-// key identifies an object in two states of a server.
-type key struct {
-	kind            schema.GroupKind
-	namespace, name string
-}
-
-func keyOf(obj *unstructured.Object) key {
-	return key{obj.GroupVersionKind().GroupKind(), obj.GetNamespace(), obj.GetName()}
-}
-
-func byKey(objects []*unstructured.Object) map[key]*unstructured.Object {
-	found := map[key]*unstructured.Object{}
+func byReference(objects []*unstructured.Object) map[applyset.Reference]*unstructured.Object {
+	found := map[applyset.Reference]*unstructured.Object{}
 	for _, obj := range objects {
-		found[keyOf(obj)] = obj
+		found[applyset.ReferenceTo(obj)] = obj
 	}
 	return found
 }
 
-// sortedKeys returns the keys of both maps, ordered by kind, namespace and name.
-func sortedKeys(before, after map[key]*unstructured.Object) []key {
+// sortedReferences returns the references of both maps.
+func sortedReferences(before, after map[applyset.Reference]*unstructured.Object) []applyset.Reference {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
-	return slices.SortedFunc(maps.Keys(all), func(a, b key) int {
-		return strings.Compare(fmt.Sprint(a.kind, "\x00", a.namespace, "\x00", a.name), fmt.Sprint(b.kind, "\x00", b.namespace, "\x00", b.name))
-	})
+	refs := slices.Collect(maps.Keys(all))
+	applyset.SortReferences(refs)
+	return refs
 }
 
 // addChanges adds the different objects.
 func (r *Report) addChanges(before, after []*unstructured.Object) {
-	old := byKey(before)
-	current := byKey(after)
-	for _, key := range sortedKeys(old, current) {
-		was := old[key]
-		is := current[key]
+	old := byReference(before)
+	current := byReference(after)
+	for _, ref := range sortedReferences(old, current) {
+		was := old[ref]
+		is := current[ref]
 		if was != nil && is != nil && was.GetResourceVersion() == is.GetResourceVersion() && was.GetUID() == is.GetUID() {
 			continue
 		}
 		switch {
-		case key.kind.Kind == "Lease":
-			r.Leases = append(r.Leases, key.namespace+"/"+key.name)
-		case key.kind.Kind == "Event" && is != nil:
+		case ref.Kind.Kind == "Lease":
+			r.Leases = append(r.Leases, ref.Namespace+"/"+ref.Name)
+		case ref.Kind.Kind == "Event" && is != nil:
 			r.Events = append(r.Events, eventOf(is))
-		case key.kind.Kind == "Event":
+		case ref.Kind.Kind == "Event":
 		case isStatusOnly(was, is):
 			r.Status = append(r.Status, plan.Compare(was, is))
 		default:
@@ -128,23 +121,15 @@ func isStatusOnly(before, after *unstructured.Object) bool {
 }
 
 func eventOf(obj *unstructured.Object) Event {
-	text := func(names ...string) string {
-		for _, name := range names {
-			if value, _ := obj.Object[name].(string); value != "" {
-				return value
-			}
-		}
-		return ""
+	fields := obj.Object
+	about := nested.Map(fields, "involvedObject")
+	if about == nil {
+		about = nested.Map(fields, "regarding") // of events.k8s.io
 	}
-	object, _ := obj.Object["involvedObject"].(map[string]any)
-	if object == nil {
-		object, _ = obj.Object["regarding"].(map[string]any)
-	}
-	namespace, _ := object["namespace"].(string)
-	name, _ := object["name"].(string)
+	name := strings.Trim(nested.String(about, "namespace")+"/"+nested.String(about, "name"), "/")
 	return Event{
-		Object: strings.TrimSpace(fmt.Sprintf("%v %s", object["kind"], strings.Trim(namespace+"/"+name, "/"))),
-		Type:   text("type"), Reason: text("reason"), Message: text("message", "note"),
+		Object: nested.String(about, "kind") + " " + name, Type: nested.String(fields, "type"), Reason: nested.String(fields, "reason"),
+		Message: cmp.Or(nested.String(fields, "message"), nested.String(fields, "note")),
 	}
 }
 
@@ -196,14 +181,14 @@ func (r *Report) addRequests(requests []apitest.Request) {
 // Live is the object of the first, Planned the object of the second. Leases and Events are left out, and UIDs, times, generations and
 // generated names are not compared.
 func Compare(first, second *Report) []*plan.Change {
-	before := byKey(withoutIncidental(first.final))
-	after := byKey(withoutIncidental(second.final))
+	before := byReference(withoutIncidental(first.final))
+	after := byReference(withoutIncidental(second.final))
 	oldUIDs := finalstate.UIDs(first.final)
 	newUIDs := finalstate.UIDs(second.final)
 	var changes []*plan.Change
-	for _, key := range sortedKeys(before, after) {
-		was := before[key]
-		is := after[key]
+	for _, ref := range sortedReferences(before, after) {
+		was := before[ref]
+		is := after[ref]
 		if was != nil && is != nil && reflect.DeepEqual(finalstate.Normalize(was, oldUIDs), finalstate.Normalize(is, newUIDs)) {
 			continue
 		}
