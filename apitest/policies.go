@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/access"
 	"github.com/anykind/anykind/apitest/internal/admission"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -24,8 +25,9 @@ type PolicyEvaluator interface {
 
 // PolicyReader reads what a PolicyEvaluator needs to know of a server. Its objects are read-only.
 type PolicyReader interface {
-	// List returns the stored objects of a kind, in a namespace or in all for "". A kind that is not served is a
-	// *meta.NoKindMatchError.
+	// Get returns a stored object, or nil. A kind that is not served is a *meta.NoKindMatchError.
+	Get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Object, error)
+	// List returns the stored objects of a kind, in a namespace or in all for "". The error is like that of Get.
 	List(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Object, error)
 	// IsNamespaced reports whether a kind is namespaced.
 	IsNamespaced(kind schema.GroupVersionKind) (bool, error)
@@ -51,6 +53,19 @@ func (p policyReader) resource(kind schema.GroupVersionKind) (*kinds.Resource, e
 		return nil, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	}
 	return resource, nil
+}
+
+func (p policyReader) Get(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (*unstructured.Object, error) {
+	resource, err := p.resource(kind)
+	if err != nil {
+		return nil, err
+	}
+	stored, exists := p.server.store.Get(store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: namespace, Name: name})
+	if !exists {
+		return nil, nil
+	}
+	view, err := p.server.writer.View(ctx, resource, stored)
+	return &unstructured.Object{Object: view}, err
 }
 
 func (p policyReader) List(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]*unstructured.Object, error) {

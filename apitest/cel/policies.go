@@ -45,11 +45,14 @@ var excluded = []schema.GroupResource{
 // Mutate evaluates the MutatingAdmissionPolicies. If a policy changes the object, all with reinvocationPolicy IfNeeded are evaluated
 // a second time.
 func (p *Policies) Mutate(ctx context.Context, stored apitest.PolicyReader, request *apitest.AdmissionRequest) error {
+	if isExcluded(request) {
+		return nil
+	}
 	hooks, err := readPolicies(ctx, stored, "MutatingAdmissionPolicy", mutating.NewMutatingAdmissionPolicyAccessor,
 		mutating.NewMutatingAdmissionPolicyBindingAccessor, func(policy *admissionv1.MutatingAdmissionPolicy) mutating.PolicyEvaluator {
 			return compiledOnce(p, policy.Name, policy.Spec, func() mutating.PolicyEvaluator { return compileMutating(policy) })
 		})
-	if err != nil || len(hooks) == 0 || isExcluded(request) {
+	if err != nil || len(hooks) == 0 {
 		return err
 	}
 	server := &server{ctx, stored}
@@ -73,11 +76,14 @@ func (p *Policies) Mutate(ctx context.Context, stored apitest.PolicyReader, requ
 
 // Validate evaluates the ValidatingAdmissionPolicies.
 func (p *Policies) Validate(ctx context.Context, stored apitest.PolicyReader, request *apitest.AdmissionRequest) error {
+	if isExcluded(request) {
+		return nil
+	}
 	hooks, err := readPolicies(ctx, stored, "ValidatingAdmissionPolicy", validating.NewValidatingAdmissionPolicyAccessor,
 		validating.NewValidatingAdmissionPolicyBindingAccessor, func(policy *admissionv1.ValidatingAdmissionPolicy) validating.Validator {
 			return compiledOnce(p, policy.Name, policy.Spec, func() validating.Validator { return compileValidating(policy) })
 		})
-	if err != nil || len(hooks) == 0 || isExcluded(request) {
+	if err != nil || len(hooks) == 0 {
 		return err
 	}
 	server := &server{ctx, stored}

@@ -123,18 +123,16 @@ type namespaceLister struct{ *server }
 func (l namespaceLister) List(labels.Selector) ([]*corev1.Namespace, error) { return nil, nil }
 
 func (l namespaceLister) Get(name string) (*corev1.Namespace, error) {
-	objects, err := l.stored.List(l.ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), "")
-	if err != nil {
+	obj, err := l.stored.Get(l.ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), "", name)
+	switch {
+	case err != nil:
 		return nil, err
+	case obj == nil:
+		return nil, fmt.Errorf("get namespace %q: %w", name, errNoNamespace)
 	}
-	for _, obj := range objects {
-		if obj.GetName() == name {
-			namespace := &corev1.Namespace{}
-			err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, namespace)
-			return namespace, err
-		}
-	}
-	return nil, fmt.Errorf("get namespace %q: %w", name, errNoNamespace)
+	namespace := &corev1.Namespace{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, namespace)
+	return namespace, err
 }
 
 // parameters are the objects of a paramKind. They have the methods of an informer that the dispatchers use.
@@ -185,14 +183,12 @@ func (p *parameters) List(selector labels.Selector) ([]runtime.Object, error) {
 }
 
 func (p *parameters) Get(name string) (runtime.Object, error) {
-	objects, err := p.List(labels.Everything())
-	if err != nil {
+	obj, err := p.server.stored.Get(p.server.ctx, p.kind, p.namespace, name)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	for _, obj := range objects {
-		if parameter, ok := obj.(*unstructuredv1.Unstructured); ok && parameter.GetName() == name {
-			return parameter, nil
-		}
+	case obj != nil:
+		return &unstructuredv1.Unstructured{Object: obj.Object}, nil
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Group: p.kind.Group, Resource: p.kind.Kind}, name)
 }

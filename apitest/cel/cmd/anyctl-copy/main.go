@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -161,6 +162,24 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// writeKubeconfig writes the kubeconfig of a server to a temporary folder.
+func writeKubeconfig(server *apitest.Server) (path string, remove func(), err error) {
+	data, err := server.KubeconfigData()
+	if err != nil {
+		return "", nil, err
+	}
+	folder, err := os.MkdirTemp("", "anyctl-copy-")
+	if err != nil {
+		return "", nil, err
+	}
+	path = filepath.Join(folder, "kubeconfig")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		_ = os.RemoveAll(folder)
+		return "", nil, err
+	}
+	return path, func() { _ = os.RemoveAll(folder) }, nil
 }
 
 // start starts a server of the copy in a file, or of the cluster without a file.

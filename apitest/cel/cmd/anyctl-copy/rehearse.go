@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/anykind/anykind/apitest"
@@ -63,22 +61,4 @@ func (p *program) rehearseOnce(ctx context.Context, copied *clustercopy.Copy, op
 	}
 	defer server.Close()
 	return rehearsal.Run(ctx, server, rehearsal.Command(p.stderr, name, args...), opts)
-}
-
-// writeKubeconfig writes the kubeconfig of a server to a temporary folder.
-func writeKubeconfig(server *apitest.Server) (path string, remove func(), err error) {
-	data, err := server.KubeconfigData()
-	if err != nil {
-		return "", nil, err
-	}
-	folder, err := os.MkdirTemp("", "anyctl-copy-")
-	if err != nil {
-		return "", nil, err
-	}
-	path = filepath.Join(folder, "kubeconfig")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		_ = os.RemoveAll(folder)
-		return "", nil, err
-	}
-	return path, func() { _ = os.RemoveAll(folder) }, nil
 }
