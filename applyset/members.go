@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -65,7 +66,7 @@ func (s *Set) desire(ctx context.Context, objects []*manifest.Object) (*desired,
 			err = errors.New("it occurs twice: its kind is cluster-scoped")
 		}
 		if err != nil {
-			ref := Reference{Kind: obj.GroupVersionKind().GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+			ref := ReferenceTo(obj.Object)
 			errs = append(errs, &ObjectError{Object: ref, Position: obj.Position(), Err: err})
 			continue
 		}
@@ -99,7 +100,7 @@ func (s *Set) desire(ctx context.Context, objects []*manifest.Object) (*desired,
 
 func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, definitions map[schema.GroupKind]bool) (*member, error) {
 	kind := obj.GroupVersionKind()
-	m := &member{Reference: Reference{Kind: kind.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	m := &member{Reference: ReferenceTo(obj)}
 	if obj.GetLabels()[PartOfLabel] != "" {
 		return nil, fmt.Errorf("it already has the label %s (remove it)", PartOfLabel)
 	}
@@ -179,13 +180,11 @@ func definedKinds(objects []*unstructured.Object) map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	groups := map[string]bool{}
 	for _, obj := range objects {
-		group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
-		switch obj.GroupVersionKind().GroupKind().String() {
-		case "CustomResourceDefinition.apiextensions.k8s.io":
-			kind, _, _ := unstructured.Get[string](obj, "spec", "names", "kind")
-			scope, _, _ := unstructured.Get[string](obj, "spec", "scope")
-			kinds[schema.GroupKind{Group: group, Kind: kind}] = scope == "Namespaced"
-		case "APIService.apiregistration.k8s.io":
+		if kind, isDefinition := dynamic.DefinedKind(obj); isDefinition {
+			scope, _, _ := unstructured.Get[string](obj, "spec", "scope") // the API server reports a wrong type
+			kinds[kind] = scope == "Namespaced"
+		} else if obj.GroupVersionKind().GroupKind().String() == "APIService.apiregistration.k8s.io" {
+			group, _, _ := unstructured.Get[string](obj, "spec", "group")
 			groups[group] = true
 		}
 	}
@@ -241,18 +240,7 @@ func (s *Set) readMembers(ctx context.Context, recorded scope, d *desired) (left
 }
 
 // parallel calls work for each index, with the workers of the set.
-func (s *Set) parallel(count int, work func(i int)) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, s.opts.Workers)
-	for i := range count {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			work(i)
-		})
-	}
-	wg.Wait()
-}
+func (s *Set) parallel(count int, work func(i int)) { parallel.Do(s.opts.Workers, count, work) }
 
 // readKind calls add for each member of a kind in the recorded namespaces. resource may be nil.
 func (s *Set) readKind(ctx context.Context, kind schema.GroupKind, resource *dynamic.Resource, all scope,

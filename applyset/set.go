@@ -98,6 +98,11 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %q", r.Kind, name)
 }
 
+// ReferenceTo returns the reference to an object.
+func ReferenceTo(obj *unstructured.Object) Reference {
+	return Reference{Kind: obj.GroupVersionKind().GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
 // MarshalText returns kind, namespace and name: Deployment.apps shop/web.
 func (r Reference) MarshalText() ([]byte, error) {
 	return []byte(r.Kind.String() + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")), nil

@@ -197,7 +197,15 @@ func (e *endpoint) definedKinds(obj *unstructured.Object) (kinds []schema.GroupV
 	return kinds
 }
 
-// definedKind returns the kind defined by a CustomResourceDefinition. The API server validates the definition.
+// DefinedKind returns the kind defined by a CustomResourceDefinition. isDefinition is false for other objects. Fields of a wrong type
+// are empty: the API server validates the definition.
+func DefinedKind(obj *unstructured.Object) (kind schema.GroupKind, isDefinition bool) {
+	if obj.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
+		return schema.GroupKind{}, false
+	}
+	return definedKind(obj), true
+}
+
 func definedKind(definition *unstructured.Object) schema.GroupKind {
 	group, _, _ := unstructured.Get[string](definition, "spec", "group")
 	kind, _, _ := unstructured.Get[string](definition, "spec", "names", "kind")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
@@ -102,7 +103,7 @@ func (a *application) verify(ctx context.Context) error {
 	}
 	errs := make([]error, len(all))
 	versions := make([]string, len(all))
-	parallel(defaultWorkers, len(all), func(i int) { versions[i], errs[i] = a.compare(ctx, &all[i], states[i]) })
+	parallel.Do(defaultWorkers, len(all), func(i int) { versions[i], errs[i] = a.compare(ctx, &all[i], states[i]) })
 	a.versions = map[*Change]string{}
 	for i, change := range states {
 		if change != nil {
@@ -268,7 +269,7 @@ func affects(changed, later *Change) bool {
 	case later.Object.Kind == podKind:
 		return changed.Object.Kind == limitRangeKind && changed.Object.Namespace == later.Object.Namespace
 	}
-	kind, isDefinition := definedKind(changed.Want)
+	kind, isDefinition := dynamic.DefinedKind(changed.Want)
 	return isDefinition && changed.Action == Configure && kind == later.Object.Kind
 }
 

@@ -13,7 +13,7 @@ func Compare(live, planned *unstructured.Object) *Change {
 		known = live
 	}
 	c := &Change{
-		Object:     applyset.Reference{Kind: known.GroupVersionKind().GroupKind(), Namespace: known.GetNamespace(), Name: known.GetName()},
+		Object:     applyset.ReferenceTo(known),
 		APIVersion: known.GetAPIVersion(), Live: live, Planned: planned, Action: Unchanged,
 	}
 	switch {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
@@ -117,7 +118,7 @@ func (p *planner) dependents(ctx context.Context, namespaces map[string]bool) (a
 		}
 	}
 	var mu sync.Mutex
-	parallel(p.options.Workers, len(handles), func(i int) {
+	parallel.Do(p.options.Workers, len(handles), func(i int) {
 		handle := handles[i]
 		kind := handle.APIResource().GVK.GroupKind()
 		for obj, err := range handle.Metadata().List(ctx, nil) {
@@ -139,7 +140,7 @@ func (p *planner) dependents(ctx context.Context, namespaces map[string]bool) (a
 // cascadeOf returns the dependents of a deleted object, and their dependents.
 func cascadeOf(change *Change, all []dependent) (refs []applyset.Reference) {
 	gone := map[types.UID]bool{change.Live.GetUID(): true}
-	kind, isDefinition := definedKind(change.Live)
+	kind, isDefinition := dynamic.DefinedKind(change.Live)
 	for {
 		count := len(gone)
 		for _, d := range all {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -41,7 +42,7 @@ func (p *planner) readLists(ctx context.Context, stage []*item) {
 		}
 		c.items = append(c.items, it)
 	}
-	parallel(p.options.Workers, len(collections), func(i int) {
+	parallel.Do(p.options.Workers, len(collections), func(i int) {
 		if c := collections[i]; len(c.items) >= minListed {
 			c.read(ctx)
 		}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -92,7 +92,7 @@ func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
 	}
 	for _, stage := range p.stages {
 		p.readLists(ctx, stage)
-		parallel(p.options.Workers, len(stage), func(i int) { p.answerByServer(ctx, stage[i]) })
+		parallel.Do(p.options.Workers, len(stage), func(i int) { p.answerByServer(ctx, stage[i]) })
 	}
 	p.answerByCopy(ctx)
 	for _, it := range p.items {
@@ -112,25 +112,11 @@ func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
 	return nil
 }
 
-// parallel calls work for each index, with a number of workers.
-func parallel(workers, count int, work func(i int)) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, workers)
-	for i := range count {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			work(i)
-		})
-	}
-	wg.Wait()
-}
-
 // resolveAll finds the resources and the order of objects.
 func (p *planner) resolveAll(ctx context.Context, objects []*manifest.Object) error {
 	definitions := map[schema.GroupKind]*unstructured.Object{}
 	for _, obj := range objects {
-		if kind, isDefinition := definedKind(obj.Object); isDefinition {
+		if kind, isDefinition := dynamic.DefinedKind(obj.Object); isDefinition {
 			definitions[kind] = obj.Object
 		}
 	}
@@ -186,7 +172,7 @@ func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions
 	} else {
 		want.SetNamespace("")
 	}
-	it.Object = applyset.Reference{Kind: kind.GroupKind(), Namespace: want.GetNamespace(), Name: want.GetName()}
+	it.Object = applyset.ReferenceTo(want)
 	if resource != nil && isNamespaced {
 		resource = resource.Namespace(want.GetNamespace())
 	}
@@ -219,13 +205,3 @@ var (
 	limitRangeKind = schema.GroupKind{Kind: "LimitRange"}
 	apiServiceKind = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 )
-
-// definedKind returns the kind of a CustomResourceDefinition.
-func definedKind(obj *unstructured.Object) (schema.GroupKind, bool) {
-	if obj.GroupVersionKind().GroupKind() != definitionKind {
-		return schema.GroupKind{}, false
-	}
-	group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
-	kind, _, _ := unstructured.Get[string](obj, "spec", "names", "kind")
-	return schema.GroupKind{Group: group, Kind: kind}, true
-}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -40,7 +41,7 @@ func (p *planner) read(ctx context.Context) error {
 	applyset.SortReferences(refs)
 	reads := make([]*Read, len(refs))
 	errs := make([]error, len(refs))
-	parallel(p.options.Workers, len(refs), func(i int) {
+	parallel.Do(p.options.Workers, len(refs), func(i int) {
 		found, apiVersion, err := readMetadata(ctx, p.client, refs[i], "")
 		if errs[i] = err; err != nil {
 			return

@@ -50,7 +50,7 @@ func (r *FileResolver) Resolve(ctx context.Context, obj *manifest.Object) (*dyna
 		return nil, ResolveError(obj, err)
 	}
 	delete(r.definitions, kind.GroupKind())
-	if defined, isDefinition := definedKind(obj.Object); isDefinition {
+	if defined, isDefinition := dynamic.DefinedKind(obj.Object); isDefinition {
 		r.definitions[defined] = found.Object
 	}
 	if own := found.Object.GetNamespace(); r.namespace != "" && own != "" && own != r.namespace {
@@ -127,15 +127,4 @@ func InstallOrder(objects []*manifest.Object, namespace string) ([]*manifest.Obj
 		}
 	}
 	return ordered, nil
-}
-
-// definedKind returns the kind of a CustomResourceDefinition.
-func definedKind(obj *unstructured.Object) (schema.GroupKind, bool) {
-	own := obj.GroupVersionKind()
-	if own.Group != "apiextensions.k8s.io" || own.Kind != "CustomResourceDefinition" {
-		return schema.GroupKind{}, false
-	}
-	group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
-	kind, _, _ := unstructured.Get[string](obj, "spec", "names", "kind")
-	return schema.GroupKind{Group: group, Kind: kind}, true
 }

@@ -232,7 +232,7 @@ func (e *environment) applyEach(t *testing.T, planned *plan.Plan) (events []appl
 	for _, obj := range slices.Concat(order.Stages...) {
 		one := func(yield func(*unstructured.Object, error) bool) { yield(obj, nil) }
 		for found, err := range c.ForObjects(t.Context(), one) {
-			ref := applyset.Reference{Kind: obj.GroupVersionKind().GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+			ref := applyset.ReferenceTo(obj)
 			event := applyset.Event{Object: ref, Err: err}
 			if err == nil {
 				if found.Resource.APIResource().Namespaced && ref.Namespace == "" {
