@@ -25,7 +25,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Copy has the objects of a cluster and the facts of its API server. [From], [Load] and [Of] return one.
+// Copy has the objects of a cluster and the facts of its API server. [From], [Load] and [Of] return it.
 type Copy struct {
 	// Version is the version of the cluster's API server. Its GitVersion is "" if the copy is not from a cluster.
 	Version version.Info

@@ -78,7 +78,7 @@ func (c *copier) run(ctx context.Context) error {
 	for i, resource := range rest {
 		rest[i] = c.stored(snapshot, resource)
 	}
-	for c.copy.ResourceVersion == "" && len(rest) > 0 { // the revision of the other lists
+	for c.copy.ResourceVersion == "" && len(rest) > 0 { // the first list has the revision of all further lists
 		if err := c.copyAll(ctx, rest[0]); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ const maxRestarts = 3
 type result struct {
 	objects         []*unstructured.Lazy
 	resourceVersion string
-	isListed        bool // in at least one namespace
+	isListed        bool // in a namespace or more
 	omitted         []Omission
 	err             error
 }

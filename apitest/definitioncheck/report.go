@@ -30,8 +30,8 @@ const (
 const (
 	// FieldLost is a field that clients of the version no longer read.
 	FieldLost Type = "FieldLost"
-	// FieldLostOnUpdate is a field of the stored object, for clients of any version, that an update without a change in the version
-	// removes, because this version or the storage version lacks it. An update under the live definition keeps it.
+	// FieldLostOnUpdate is a field of the stored object. An update without a change, in the version, removes it for clients of all
+	// versions, because the schema of this version or of the storage version lacks it. Under the live definition it stays.
 	FieldLostOnUpdate Type = "FieldLostOnUpdate"
 	// FieldDefaulted is a new field with its default value.
 	FieldDefaulted Type = "FieldDefaulted"

@@ -19,7 +19,7 @@ import (
 const stopDelay = 10 * time.Second
 
 // Command returns a controller that runs a program. KUBECONFIG is the path of a kubeconfig with all rights, KUBERNETES_MASTER the URL of
-// the server. The files ca.crt, tls.crt and tls.key beside the kubeconfig are for programs with flags in place of a kubeconfig. The
+// the server. The files ca.crt, tls.crt and tls.key in the folder of the kubeconfig are for programs with flags in place of a kubeconfig. The
 // environment variables of a pod are removed. The output of the program is written to output, and discarded if output is nil. At the
 // end the program and its children are interrupted, and killed after 10 seconds.
 func Command(output io.Writer, name string, args ...string) Controller {

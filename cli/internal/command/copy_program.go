@@ -121,9 +121,9 @@ func (c *Copy) path() (string, error) {
 		name += ".exe"
 	}
 	if own, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(own), name)
-		if info, err := os.Stat(beside); err == nil && !info.IsDir() {
-			return beside, nil
+		inFolder := filepath.Join(filepath.Dir(own), name)
+		if info, err := os.Stat(inFolder); err == nil && !info.IsDir() {
+			return inFolder, nil
 		}
 	}
 	path, err := exec.LookPath(name)

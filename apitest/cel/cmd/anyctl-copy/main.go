@@ -3,7 +3,7 @@
 //
 //	anyctl-copy save [flags] FILE           copies a cluster to a file
 //	anyctl-copy serve [flags] [FILE]        serves a copy until stdin is closed, and prints the path of a kubeconfig
-//	anyctl-copy rehearse [flags] -- CMD ... runs a controller against a copy and prints what it wrote
+//	anyctl-copy rehearse [flags] -- CMD ... runs a controller against a copy and prints its writes
 //	anyctl-copy crd-check [flags] -f FILE   compares new definitions with the live objects of a cluster
 package main
 
@@ -198,7 +198,7 @@ func (p *program) start(ctx context.Context, file []string) (*apitest.Server, er
 	return server, nil
 }
 
-// serverOptions has no calls of webhooks: their pods do not run beside the copy.
+// serverOptions disables webhooks: the copy has no pods of theirs.
 func serverOptions(copied *clustercopy.Copy) *apitest.Options {
 	return &apitest.Options{
 		Copy: copied, Rules: cel.Rules{}, Policies: &cel.Policies{}, DisableWebhooks: true,
