@@ -3,8 +3,8 @@
 //	server := apitest.NewServer(t, &apitest.Options{Rules: cel.Rules{}, Policies: &cel.Policies{}})
 //
 // It uses the API server's own code, k8s.io/apiextensions-apiserver, k8s.io/apiserver and cel-go. Their first compilation takes a
-// minute or two, so the package is a separate module. Without it, writes return a
-// warning if there are rules in the schema of the object, or bindings of policies.
+// minute or two, so the package is a separate module. Without it, writes return a warning if there are rules in the schema of the
+// object, or bindings of policies.
 package cel
 
 import (
