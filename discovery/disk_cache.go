@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/atomicfile"
 )
 
 // maxDiskAge is the maximum age of a cache file by modification time, as in kubectl.
@@ -216,7 +217,7 @@ func writeDocument(folder, name string, document any, requestedAt time.Time) err
 	if hasContent(path, data) && os.Chtimes(path, requestedAt, requestedAt) == nil {
 		return nil
 	}
-	return replaceFile(path, data, 0o660, func(temp string) error {
+	return atomicfile.Write(path, data, 0o660, func(temp string) error {
 		return errors.Join(os.Chmod(temp, 0o660), os.Chtimes(temp, requestedAt, requestedAt)) // whatever the umask
 	})
 }
@@ -227,29 +228,4 @@ func hasContent(path string, data []byte) bool {
 	}
 	content, err := os.ReadFile(path)
 	return err == nil && bytes.Equal(content, data)
-}
-
-// replaceFile replaces a file atomically. With an error the old file is left unchanged. prepare is called with the new file
-// before the rename.
-func replaceFile(path string, data []byte, mode fs.FileMode, prepare func(temp string) error) (err error) {
-	// Unlike os.CreateTemp, this applies the umask to the mode.
-	name := fmt.Sprintf("%s.%d", path, rand.Uint64()) //nolint:gosec // unique, not secret
-	temp, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(name))
-		}
-	}()
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = prepare(name)
-	}
-	if err == nil {
-		err = os.Rename(name, path)
-	}
-	return err
 }

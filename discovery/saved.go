@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/atomicfile"
 )
 
 const (
@@ -32,7 +34,7 @@ var emptyChecksum = checksumPrefix + strings.Repeat("0", 2*sha256.Size)
 func (s *Snapshot) Save(path string) error {
 	data, err := encodeSaved(s)
 	if err == nil {
-		err = replaceFile(path, data, 0o644, func(string) error { return nil })
+		err = atomicfile.Write(path, data, 0o644, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("save snapshot %s: %w", path, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/editdistance"
 )
 
 // maxSuggestions bounds the suggestions of an error.
@@ -45,15 +46,15 @@ func (in *interpretation) isSimilarGroup(group string) bool {
 	if !in.hasGroup || in.inGroup(group) {
 		return true
 	}
-	return in.group != "" && (strings.HasPrefix(group, in.group) || boundedDistance(in.group, group, maxDistance(in.group)) <= maxDistance(in.group))
+	return in.group != "" && (strings.HasPrefix(group, in.group) || editdistance.Bounded(in.group, group, editdistance.Limit(in.group)) <= editdistance.Limit(in.group))
 }
 
 // distanceTo returns the distance of a lower-case name to the most similar name of a resource.
 func distanceTo(resource *discovery.Resource, typed string) (distance int, isSimilar bool) {
-	limit := maxDistance(typed)
+	limit := editdistance.Limit(typed)
 	best := limit + 1
 	for _, name := range [...]string{resource.GVR.Resource, singular(resource), strings.ToLower(resource.GVK.Kind)} {
-		best = min(best, boundedDistance(typed, name, limit))
+		best = min(best, editdistance.Bounded(typed, name, limit))
 		if len(typed) > 2 && strings.HasPrefix(name, typed) {
 			best = min(best, limit)
 		}
@@ -63,45 +64,9 @@ func distanceTo(resource *discovery.Resource, typed string) (distance int, isSim
 		switch {
 		case typed == short:
 			best = 0
-		case typed == short+"s", len(short) > 3 && boundedDistance(typed, short, 1) == 1: // shorter names are too often similar
+		case typed == short+"s", len(short) > 3 && editdistance.Bounded(typed, short, 1) == 1: // shorter names are too often similar
 			best = min(best, 1)
 		}
 	}
 	return best, best <= limit
-}
-
-// maxDistance leaves at least one letter in common.
-func maxDistance(typed string) int { return min(1+len(typed)/4, max(len(typed)-1, 0)) }
-
-// boundedDistance returns min(edit distance, limit+1). It does not compare very different lengths.
-func boundedDistance(a, b string, limit int) int {
-	if difference := len(a) - len(b); max(difference, -difference) > limit || b == "" {
-		return limit + 1
-	}
-	return min(editDistance(a, b), limit+1)
-}
-
-// editDistance returns the Damerau-Levenshtein distance: letters inserted, deleted, replaced, or swapped with the next.
-func editDistance(a, b string) int {
-	before := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	next := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next[0] = i + 1
-		for j := range len(b) {
-			replaced := row[j]
-			if a[i] != b[j] {
-				replaced++
-			}
-			next[j+1] = min(replaced, row[j+1]+1, next[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row, next = row, next, before
-	}
-	return row[len(b)]
 }

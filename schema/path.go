@@ -1,0 +1,102 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anykind/anykind/internal/editdistance"
+	"github.com/anykind/anykind/internal/sanitize"
+)
+
+// At returns the schema of a field, by a path as of [unstructured.ParsePath]: names of fields and keys of maps, and elements of
+// lists in brackets, such as "spec", "containers", "[name=app]", "image". An element in brackets may be left out. A field that the
+// schema does not have is an error with suggestions. Below a field of any value every field is of any value: an empty schema.
+func (s *Schema) At(path ...string) (*Schema, error) {
+	for i, step := range path {
+		next, err := s.step(step)
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", sanitize.Text(strings.Join(path[:i+1], "."), maxError), err)
+		}
+		s = next
+	}
+	return s, nil
+}
+
+func (s *Schema) step(step string) (*Schema, error) {
+	if strings.HasPrefix(step, "[") {
+		if items := s.Items(); items != nil {
+			return items, nil
+		}
+		if s.isAny() {
+			return &Schema{}, nil
+		}
+		return nil, fmt.Errorf("not a list, but %s", s.typeText())
+	}
+	if items := s.Items(); items != nil {
+		s = items
+	}
+	if field := s.Field(step); field != nil {
+		return field, nil
+	}
+	values, hasValues := s.Values()
+	switch {
+	case values != nil:
+		return values, nil
+	case hasValues || s.isAny():
+		return &Schema{}, nil
+	case len(s.properties) == 0:
+		return nil, fmt.Errorf("no such field: the value is %s", s.typeText())
+	}
+	return nil, &UnknownFieldError{Field: step, Suggestions: s.suggest(step)}
+}
+
+// isAny reports whether any field and element is valid.
+func (s *Schema) isAny() bool {
+	return s.PreserveUnknownFields || s.Unresolved != nil || s.Type == "" && len(s.properties) == 0 && s.items == nil
+}
+
+// UnknownFieldError reports a field that a schema does not have.
+type UnknownFieldError struct {
+	Field       string
+	Suggestions []string // similar fields, the most similar first
+}
+
+func (e *UnknownFieldError) Error() string {
+	text := "no field " + strconv.Quote(sanitize.Text(e.Field, maxError))
+	if len(e.Suggestions) > 0 {
+		text += ": did you mean " + sanitize.Join(e.Suggestions, maxError) + "?"
+	}
+	return text
+}
+
+// maxSuggestions bounds the suggestions of an error.
+const maxSuggestions = 3
+
+// suggest returns the fields with names similar to the typed one. Fields that differ in case come first.
+func (s *Schema) suggest(typed string) []string {
+	names := slices.Sorted(maps.Keys(s.properties))
+	for _, name := range names {
+		if strings.EqualFold(name, typed) {
+			return []string{name}
+		}
+	}
+	return editdistance.Similar(typed, names, maxSuggestions)
+}
+
+// typeText returns the type as an error names it: a string, or a list.
+func (s *Schema) typeText() string {
+	switch {
+	case s.IntOrString:
+		return "an integer or string"
+	case s.Type == "array":
+		return "a list"
+	case s.Type == "":
+		return "of any type"
+	case strings.ContainsAny(s.Type[:1], "aeio"):
+		return "an " + s.Type
+	}
+	return "a " + s.Type
+}
