@@ -2,11 +2,11 @@
 // CustomResourceDefinitions:
 //
 //	schemas := schema.New(conn, nil)
-//	deployment, err := schemas.Kind(ctx, appsv1.WithKind("Deployment"))
+//	deployment, err := schemas.Kind(ctx, resource.GVK)
 //	if err != nil {
 //		return err
 //	}
-//	fmt.Println(deployment.Field("spec").Field("replicas").Description)
+//	image, err := deployment.At("spec", "template", "spec", "containers", "[name=app]", "image")
 //
 // [Client] reads one document for each group version that is asked for, and decodes only the schemas that are read. With
 // [Options].Dir documents are kept on disk under the server's hash, and a warm start is one conditional request.
