@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -230,6 +232,26 @@ func TestPlan_ApplyOfReplace(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	assert.NotEqual(t, planned.Changes[0].Live.GetUID(), events[0].Live.GetUID())
+}
+
+// TestPlan_ReplaceNamesFinalizers ends the wait for the deletion of a replaced object.
+func TestPlan_ReplaceNamesFinalizers(t *testing.T) {
+	e := newEnvironment(t)
+	const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, finalizers: [example.com/x]}, immutable: true, data: {color: red}}"
+	_, err := e.plan(t, text, nil).Apply(t.Context(), e.Client, nil)
+	require.NoError(t, err)
+	planned := e.plan(t, strings.ReplaceAll(text, "red", "blue"), nil)
+	require.Len(t, planned.Changes, 1)
+	assert.Equal(t, plan.Replace, planned.Changes[0].Action)
+	assert.Contains(t, planned.Changes[0].Reason, "it stays until its finalizers are removed: example.com/x")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = planned.Apply(ctx, e.Client, &plan.ApplyOptions{Replace: true})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "with the finalizers example.com/x")
+	configMaps := client.Resource(t, e.Client, "configmaps").Namespace(e.namespace)
+	_, err = configMaps.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil)
+	require.NoError(t, err)
 }
 
 const owners = `

@@ -15,7 +15,6 @@ import (
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/parallel"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -43,19 +42,9 @@ func (p *planner) planLeft(ctx context.Context, objects []*manifest.Object) erro
 		case applyset.Created, applyset.Configured, applyset.Unchanged, applyset.NotChecked, applyset.Pruned:
 			change.Action = Prune
 		}
-		if names := finalizers(event.Live); change.Action == Prune && names != "" {
-			change.Reason += "; it stays until its finalizers are removed: " + names
-		}
 		p.plan.Changes = append(p.plan.Changes, change)
 	}
 	return nil
-}
-
-func finalizers(obj *unstructured.Object) string {
-	if obj == nil {
-		return ""
-	}
-	return strings.Join(obj.GetFinalizers(), ", ")
 }
 
 // dependent is the metadata of an object in the cluster.
@@ -65,8 +54,8 @@ type dependent struct {
 	owners []metav1.OwnerReference
 }
 
-// cascade sets Cascade of all deletes. The metadata of all objects in the namespaces of the deleted objects is read,
-// and of all objects of the cluster for a deleted cluster-scoped object.
+// cascade sets Cascade of all deletes, and names their finalizers. The metadata of all objects in the namespaces of the deleted
+// objects is read, and of all objects of the cluster for a deleted cluster-scoped object.
 func (p *planner) cascade(ctx context.Context) {
 	var deleted []*Change
 	namespaces := map[string]bool{}
@@ -75,6 +64,9 @@ func (p *planner) cascade(ctx context.Context) {
 			continue
 		}
 		deleted = append(deleted, change)
+		if names := change.Live.GetFinalizers(); len(names) > 0 {
+			change.Reason += "; it stays until its finalizers are removed: " + strings.Join(names, ", ")
+		}
 		switch change.Object.Kind {
 		case namespaceKind:
 			namespaces[change.Object.Name] = true

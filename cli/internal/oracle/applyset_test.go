@@ -37,9 +37,6 @@ func newSetOracle(t *testing.T) *oracle {
 		client:  client.Connect(t, "admin"),
 	}
 	o.fixtures = client.NewNamespace(t, o.client)
-	for _, name := range []string{"gadgets.oracle.example.com", "records.oracle.example.com"} {
-		client.DeleteAtEnd(t, client.Resource(t, o.client, "crd"), name)
-	}
 	o.apply(t, o.fixtures, gadgets)
 	return o
 }
@@ -64,8 +61,6 @@ func (o *oracle) compareSets(t *testing.T, c *setCase) {
 func (o *oracle) createRecord(t *testing.T, namespace, tool string) {
 	t.Helper()
 	parent := applyset.Parent{Kind: schema.GroupKind{Group: "oracle.example.com", Kind: "Record"}, Name: namespace + "-set"}
-	client.DeleteAtEnd(t, client.Resource(t, o.client, "namespaces"), namespace+"-more")
-	client.DeleteAtEnd(t, client.Resource(t, o.client, "records"), parent.Name)
 	o.applyAs(t, namespace, tool+"-applyset", strings.NewReplacer("$ID", parent.ID(), "$TOOL", tool).Replace(record))
 }
 

@@ -13,7 +13,8 @@ type oracleCase struct {
 	line string
 	// readOnly lets both programs run in the namespace of the fixtures (fixtures_test.go).
 	readOnly bool
-	// setup are YAML documents, applied to the namespace before each run. Objects must be namespaced.
+	// setup are YAML documents, applied to the namespace before each run. Names of cluster-scoped objects contain $NS: both runs
+	// have their own.
 	setup string
 	// otherSetup are YAML documents, applied by a second field manager after setup.
 	otherSetup string

@@ -90,7 +90,6 @@ spec: {size: 20, owner: bob, replicas: 2}
 
 func (o *oracle) createFixtures(t *testing.T) {
 	t.Helper()
-	client.DeleteAtEnd(t, client.Resource(t, o.client, "crd"), "widgets.oracle.example.com")
 	o.apply(t, o.fixtures, widgets)
 	for _, pair := range []string{"serviceaccounts/default", "configmaps/kube-root-ca.crt"} {
 		o.waitExists(t, o.fixtures, pair) // both runs then list the same objects

@@ -132,14 +132,22 @@ func (o *oracle) apply(t *testing.T, namespace, manifest string) {
 	o.applyAs(t, namespace, "oracle", manifest)
 }
 
+// applyAs applies objects. Cluster-scoped objects are deleted at the end of the test.
 func (o *oracle) applyAs(t *testing.T, namespace, manager, manifest string) {
 	t.Helper()
 	decoder := unstructured.NewYAMLDecoder(strings.NewReader(strings.ReplaceAll(manifest, "$NS", namespace)))
 	admin := o.client.WithDefaults(&dynamic.Defaults{Namespace: namespace, FieldManager: manager})
 	for object, err := range admin.ForObjects(t.Context(), decoder.All()) {
 		require.NoError(t, err)
+		if !object.Resource.APIResource().Namespaced {
+			client.DeleteAtEnd(t, object.Resource, object.Object.GetName())
+		}
 		_, err = object.Resource.Apply(t.Context(), object.Object, &metav1.ApplyOptions{Force: true})
 		require.NoError(t, err)
+		if object.Object.GetKind() == "CustomResourceDefinition" {
+			_, err = object.Resource.Wait(t.Context(), object.Object.GetName(), dynamic.Condition("Established"))
+			require.NoError(t, err)
+		}
 	}
 }
 
