@@ -137,7 +137,7 @@ func (d *schemaDecoder) value(s *Schema, name string, value any) {
 	switch name {
 	case "$ref":
 		if text, found := strings.CutPrefix(text(value), referencePrefix); found {
-			s.reference = &reference{document: d.document, name: text}
+			s.reference = &reference{document: d.document, name: text, isDirect: true}
 		}
 	case "type":
 		s.Type = text(value)

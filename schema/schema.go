@@ -65,18 +65,19 @@ type Schema struct {
 type reference struct {
 	document  *Document
 	name      string
+	isDirect  bool // a $ref of its own, not in the allOf of a field with a description or a default
 	resolving sync.Once
 	resolved  *Schema
 }
 
 // Rule is a CEL rule of x-kubernetes-validations.
 type Rule struct {
-	Rule              string
-	Message           string
-	MessageExpression string
-	Reason            string
-	FieldPath         string
-	OptionalOldSelf   bool
+	Rule              string `json:"rule"`
+	Message           string `json:"message,omitempty"`
+	MessageExpression string `json:"messageExpression,omitempty"`
+	Reason            string `json:"reason,omitempty"`
+	FieldPath         string `json:"fieldPath,omitempty"`
+	OptionalOldSelf   bool   `json:"optionalOldSelf,omitempty"`
 }
 
 // Field returns the schema of an object's field, or nil without such a field.

@@ -8,6 +8,7 @@ import (
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -38,6 +39,15 @@ func (c *Connection) Conn(ctx context.Context) (*transport.Conn, error) {
 		return nil, err
 	}
 	return c.conn, nil
+}
+
+// Schemas returns a client of the schemas of the server's kinds. It keeps documents in CacheDir.
+func (c *Connection) Schemas(ctx context.Context) (*schema.Client, error) {
+	conn, err := c.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return schema.New(conn, &schema.Options{Dir: c.CacheDir}), nil
 }
 
 // Close closes the client's idle connections.

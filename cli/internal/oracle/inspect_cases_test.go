@@ -11,9 +11,9 @@ import (
 	"github.com/anykind/anykind/internal/testing/client"
 )
 
-// inspectCases are the lines of describe, auth, drain, cordon and uncordon. kubectl has no tree and who.
+// inspectCases are the lines of describe, explain, auth, drain, cordon and uncordon. kubectl has no tree and who.
 func inspectCases() []oracleCase {
-	return slices.Concat(describeCases(), authCases(), cordonCases(), drainCases())
+	return slices.Concat(describeCases(), explainCases(), authCases(), cordonCases(), drainCases())
 }
 
 // describeCases compare errors and exit codes. The descriptions differ by intention.
@@ -30,6 +30,54 @@ func describeCases() []oracleCase {
 		{line: "describe cm missing", readOnly: true, fails: true},
 		{line: "describe cm/missing secret/none", readOnly: true, fails: true},
 		{line: "describe gizmos", fails: true},
+	}
+}
+
+// explainCases compare command lines. The module parity compares the text of every kind.
+func explainCases() []oracleCase {
+	header := &difference{[]string{"stdout"}, "kubectl prints a header before the error"}
+	types := &difference{[]string{"stderr"}, "anyctl has one text for an unknown type, with suggestions"}
+	path := &difference{[]string{"stderr"}, "anyctl's error names the form of the argument"}
+	return []oracleCase{
+		{line: "explain pods", readOnly: true},
+		{line: "explain deploy --recursive", readOnly: true},
+		{line: "explain deploy -R -o plaintext", readOnly: true},
+		{line: "explain Deployment", readOnly: true},
+		{line: "explain wd", readOnly: true},
+		{line: "explain widgets.oracle.example.com.spec", readOnly: true},
+		{line: "explain widget.spec.size", readOnly: true},
+		{line: "explain deployments.apps.spec.template.spec.containers.image", readOnly: true},
+		{line: "explain pods.spec.containers.", readOnly: true},
+		{line: "explain deploy.spec.strategy.type", readOnly: true},
+		{line: "explain bindings", readOnly: true},
+		{line: "explain tokenreviews.spec", readOnly: true},
+		{line: "explain cs --recursive", readOnly: true},
+		{line: "explain crd.spec.versions.schema.openAPIV3Schema.properties.not.items --recursive", readOnly: true},
+		{line: "explain hpa --api-version=autoscaling/v1", readOnly: true},
+		{line: "explain events --api-version=events.k8s.io/v1", readOnly: true},
+		{line: "explain events.reason", readOnly: true},
+		{line: "explain events.events.k8s.io.reason", readOnly: true, differs: &difference{
+			[]string{"stdout", "stderr", "code"}, "kubectl looks for a field of the core group's events",
+		}, fails: true},
+
+		{line: "explain", fails: true},
+		{line: "explain pods services", fails: true},
+		{line: "explain nonsense", fails: true, differs: types},
+		{line: "explain pods.nonsense", fails: true, differs: header},
+		{line: "explain pods.spec.containers.imagee", fails: true, differs: &difference{[]string{"stdout", "stderr"}, "anyctl suggests fields"}},
+		{line: "explain pods.spec.nonsense.image", fails: true, differs: &difference{[]string{"stdout", "stderr"}, "anyctl names the first field that does not exist, kubectl the last"}},
+		{line: "explain pods.metadata.labels.app", fails: true, differs: header},
+		{line: "explain pods[0]", fails: true, differs: path},
+		{line: "explain pods.spec.containers[*]", fails: true, differs: path},
+		{line: "explain pods -o nonsense", fails: true},
+		{line: "explain pods --api-version=v9", fails: true},
+		{line: "explain pods --api-version=a/b/c", fails: true},
+		{line: "explain pods --api-version=apps/v1", fails: true, differs: &difference{[]string{"stderr"}, "anyctl has one text for a version without the resource"}},
+		{line: "explain pods --recursive=nonsense", fails: true},
+		{line: "explain pods --nonsense", fails: true},
+		{line: "explain pods -o plaintext-openapiv2", readOnly: true, differs: &difference{
+			[]string{"stdout", "stderr", "code"}, "anyctl rejects the format, and says why",
+		}},
 	}
 }
 

@@ -86,7 +86,7 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 	isWatch := c.watch || c.watchOnly
 	if len(args) == 0 && !isWatch && c.files.IsEmpty() {
 		c.Errorf("You must specify the type of resource to get. Use \"anyctl api-resources\" for a complete list of supported resources.\n")
-		return command.UsageError(cmd, "Required resource not specified.")
+		return command.UsageError(cmd, "Required resource not specified.\nUse \"anyctl explain <resource>\" for a detailed description of that resource (e.g. anyctl explain pods).")
 	}
 	if isWatch && c.output.SortBy != "" {
 		name := "--watch"

@@ -1,0 +1,311 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// maxFields bounds the fields of an explanation. Schemas that refer to each other have a number of paths that is exponential in
+// their number.
+const maxFields = 200_000
+
+// ExplainOptions are the options of [Client.Explain].
+type ExplainOptions struct {
+	// Recursive includes the fields of fields. A schema within itself is described once.
+	Recursive bool
+	// MaxDepth limits the levels of fields of a recursive explanation. The default, 0, is no limit.
+	MaxDepth int
+}
+
+// Explanation describes the objects of a kind or one of their fields. As JSON it has everything that is known.
+type Explanation struct {
+	Group   string   `json:"group,omitempty"`
+	Version string   `json:"version"`
+	Kind    string   `json:"kind"`
+	Path    []string `json:"path,omitempty"` // of the field; empty for the objects
+	Field
+
+	recursive bool
+}
+
+// Field describes a field of an [Explanation].
+type Field struct {
+	Name string `json:"name,omitempty"` // empty for the objects of a kind
+	// Type is the type as kubectl prints it: string, PodSpec, []Container, map[string]string; Object for any other object, and
+	// for a value of any type.
+	Type string `json:"type"`
+	// Required reports whether an object without the field is invalid.
+	Required bool `json:"required,omitempty"`
+	// Immutable reports whether a CEL rule requires that the value stays equal to its previous value.
+	Immutable   bool   `json:"immutable,omitempty"`
+	Description string `json:"description,omitempty"`
+	Default     any    `json:"default,omitempty"`
+	Enum        []any  `json:"enum,omitempty"`
+	// Constraints are the further keywords of the schema by their names in OpenAPI, such as minimum, pattern, oneOf,
+	// x-kubernetes-list-map-keys and x-kubernetes-validations (a []Rule). Keywords of a list's items begin with "items.", keywords
+	// of a map's values with "additionalProperties.".
+	Constraints map[string]any `json:"constraints,omitempty"`
+	// Fields are the fields of an object, of the items of a list of objects, or of the values of a map of objects, sorted by
+	// name. Below the first level they are known for recursive explanations only.
+	Fields []*Field `json:"fields,omitempty"`
+}
+
+// Explain describes the objects of a kind, or the field at a path of names. Elements of lists and values of maps are not in the
+// path: spec, containers, image. A field that the schema does not have is an [*UnknownFieldError]. Other errors are those of
+// [Client.Kind].
+func (c *Client) Explain(ctx context.Context, gvk schema.GroupVersionKind, path []string, opts *ExplainOptions) (*Explanation, error) {
+	s, err := c.Kind(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	e := &explainer{}
+	if opts != nil {
+		e.ExplainOptions = *opts
+	}
+	explanation := &Explanation{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Path: slices.Clone(path), recursive: e.Recursive}
+	var parent *Schema
+	name := ""
+	if len(path) > 0 {
+		name = path[len(path)-1]
+		if s, parent, err = s.lookup(path); err != nil {
+			return nil, fmt.Errorf("explain %s: %w", kindText(gvk), err)
+		}
+	}
+	explanation.Field = describe(s, parent, name)
+	explanation.Description = strings.TrimSuffix(descriptions(s, nil), "\n")
+	if s.isDirectReference() {
+		s = s.target()
+	}
+	if explanation.Fields, err = e.fields(s, 1, nil); err != nil {
+		return nil, fmt.Errorf("explain %s: %w", kindText(gvk), err)
+	}
+	return explanation, nil
+}
+
+// isDirectReference reports whether s is a reference without fields of its own: not in an allOf.
+func (s *Schema) isDirectReference() bool { return s.reference != nil && s.reference.isDirect }
+
+// target returns the schema that s refers to, without the fields of s, or s itself. It returns an empty schema for a reference
+// that does not lead to a schema.
+func (s *Schema) target() *Schema {
+	if s.reference == nil {
+		return s
+	}
+	target, err := s.reference.document.component(s.reference.name)
+	if err != nil {
+		return &Schema{}
+	}
+	return target
+}
+
+// lookup returns the schema at a path, unresolved, and the schema of the object that has the field.
+func (s *Schema) lookup(path []string) (field, parent *Schema, err error) {
+	field = s
+	for _, name := range path {
+		found, owner := field.named(name, map[*Schema]bool{})
+		if found == nil {
+			return nil, nil, &UnknownFieldError{Field: name, Suggestions: field.objectSchema(map[*Schema]bool{}).suggest(name)}
+		}
+		field = found
+		parent = owner
+	}
+	return field, parent, nil
+}
+
+// named returns the field of an object, of the items of a list or of the values of a map, and the schema of the object.
+func (s *Schema) named(name string, seen map[*Schema]bool) (field, owner *Schema) {
+	target := s.target()
+	if seen[target] {
+		return nil, nil
+	}
+	seen[target] = true
+	switch {
+	case target.properties[name] != nil:
+		return target.properties[name], target
+	case target.items != nil:
+		return target.items.named(name, seen)
+	case target.additionalProperties != nil:
+		return target.additionalProperties.named(name, seen)
+	}
+	for _, part := range target.AllOf {
+		if field, owner = part.named(name, seen); field != nil {
+			return field, owner
+		}
+	}
+	return nil, nil
+}
+
+// objectSchema returns the schema of an object, of the items of a list or of the values of a map.
+func (s *Schema) objectSchema(seen map[*Schema]bool) *Schema {
+	target := s.target()
+	if seen[target] {
+		return target
+	}
+	seen[target] = true
+	switch {
+	case len(target.properties) > 0:
+	case target.items != nil:
+		return target.items.objectSchema(seen)
+	case target.additionalProperties != nil:
+		return target.additionalProperties.objectSchema(seen)
+	case len(target.AllOf) == 1:
+		return target.AllOf[0].objectSchema(seen)
+	}
+	return target
+}
+
+// explainer describes fields.
+type explainer struct {
+	ExplainOptions
+	count int // fields so far
+}
+
+var errTooManyFields = errors.New("more than 200,000 fields (limit the depth, or explain a field)")
+
+// referenceChain has the names of the schemas around a field, innermost first.
+type referenceChain struct {
+	name  string
+	outer *referenceChain
+}
+
+func (c *referenceChain) has(name string) bool {
+	for ; c != nil; c = c.outer {
+		if c.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// fields describes the fields of an object, of a list's items or of a map's values.
+func (e *explainer) fields(s *Schema, level int, around *referenceChain) ([]*Field, error) {
+	if s.reference != nil {
+		if around.has(s.reference.name) {
+			return nil, nil
+		}
+		around = &referenceChain{s.reference.name, around}
+		s = s.target()
+	}
+	var all []*Field
+	for _, name := range slices.Sorted(maps.Keys(s.properties)) {
+		if e.count++; e.count > maxFields {
+			return nil, errTooManyFields
+		}
+		field := describe(s.properties[name], s, name)
+		if e.Recursive && (e.MaxDepth == 0 || level < e.MaxDepth) {
+			var err error
+			if field.Fields, err = e.fields(s.properties[name], level+1, around); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, &field)
+	}
+	for _, part := range slices.Concat(s.AllOf, []*Schema{s.items, s.additionalProperties}) {
+		if part == nil {
+			continue
+		}
+		more, err := e.fields(part, level, around)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// describe describes a field without its fields. s is unresolved.
+func describe(s, parent *Schema, name string) Field {
+	field := Field{Name: name, Type: typeName(s), Description: s.Description, Enum: s.Enum}
+	resolved := s.resolve()
+	field.Constraints = constraints(resolved, 0)
+	field.Immutable = resolved.hasRule("self==oldSelf", "oldSelf==self")
+	if parent != nil {
+		field.Required = slices.Contains(parent.Required, name)
+		field.Immutable = field.Immutable || parent.hasRule("self."+name+"==oldSelf."+name, "oldSelf."+name+"==self."+name)
+	}
+	// The server publishes a default for each field of a built-in kind whose Go type has no pointer and no omitempty.
+	if !isZero(resolved.Default) || !field.Required && s.reference == nil {
+		field.Default = resolved.Default
+	}
+	return field
+}
+
+// isZero reports whether a default is an empty string or object, or 0.
+func isZero(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return value == ""
+	case int64:
+		return value == 0
+	case map[string]any:
+		return len(value) == 0
+	}
+	return false
+}
+
+// hasRule reports whether one of the rules is among those of s. The rules are written without spaces.
+func (s *Schema) hasRule(rules ...string) bool {
+	return slices.ContainsFunc(s.Rules, func(rule Rule) bool {
+		return slices.Contains(rules, strings.Join(strings.Fields(rule.Rule), ""))
+	})
+}
+
+// typeName returns the type of an unresolved schema as kubectl prints it.
+func typeName(s *Schema) string {
+	switch {
+	case s.items != nil:
+		return "[]" + typeName(s.items)
+	case s.additionalProperties != nil:
+		return "map[string]" + typeName(s.additionalProperties)
+	case len(s.AllOf) == 1 && len(s.properties) == 0:
+		return typeName(s.AllOf[0])
+	}
+	name := s.Name
+	if s.reference != nil {
+		name = s.reference.name
+		s = s.target()
+	}
+	if s.Type != "" && s.Type != "object" {
+		return s.Type
+	}
+	if _, last := cutLastDot(name); last != "" {
+		return last
+	}
+	return "Object"
+}
+
+func cutLastDot(name string) (before, last string) {
+	at := strings.LastIndexByte(name, '.') + 1
+	return name[:at], name[at:]
+}
+
+// descriptions returns the descriptions of a value: of a field, of the schema that it refers to, of the items of a list and of the
+// values of a map, each with a line break.
+func descriptions(s *Schema, around *referenceChain) string {
+	text := ""
+	if s.reference != nil {
+		if around.has(s.reference.name) {
+			return ""
+		}
+		if !s.reference.isDirect && s.Description != "" {
+			text = s.Description + "\n"
+		}
+		around = &referenceChain{s.reference.name, around}
+		s = s.target()
+	}
+	if s.Description != "" {
+		text += s.Description + "\n"
+	}
+	for _, part := range slices.Concat(s.AllOf, []*Schema{s.items, s.additionalProperties}) {
+		if part != nil {
+			text += descriptions(part, around)
+		}
+	}
+	return text
+}
