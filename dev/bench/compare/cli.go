@@ -40,6 +40,9 @@ var cliTasks = map[string]cliTask{
 	"cli-api-resources": {"api-resources with many CRDs", []string{"api-resources"}, 1, true},
 	"cli-complete":      {"completion of a pod's name", []string{"__complete", "get", "pods", "-n", "NAMESPACE", "web-7c5ddbdf54-0000"}, 10, false},
 	"cli-delete":        {"delete of 100 objects", []string{"delete", "configmaps", "-n", "NAMESPACE", "--all"}, 100, false},
+
+	"cli-explain":        {"explain deployments", []string{"explain", "deployments"}, 20, false},
+	"cli-explain-custom": {"explain --recursive of a custom kind", []string{"explain", "rollouts." + customGroup, "--recursive"}, 1000, false},
 }
 
 // cliGet lists pods of all namespaces but OTHERS, the namespaces of earlier benchmarks.
@@ -197,6 +200,8 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 		return nil
 	case "cli-api-resources":
 		return s.createDefinitions(ctx, r.count)
+	case "cli-explain", "cli-explain-custom":
+		return s.defineCorpus(ctx, r.count)
 	case "cli-delete":
 		at.namespace = "bench-delete"
 		return s.createNamespace(ctx, at.namespace)

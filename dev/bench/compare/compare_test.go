@@ -28,7 +28,7 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	var lines, progress bytes.Buffer
 	docs := t.TempDir()
 	args := []string{
-		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-growth", "10,20,50", "-events", "50", "-changes", "50", "-calls", "3", "-definitions", "5", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
+		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-growth", "10,20,50", "-events", "50", "-changes", "50", "-calls", "3", "-definitions", "5", "-kinds", "2", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
 	}
 	opts, err := parse(append(args, "-bench", "packages"))
 	require.NoError(t, err)

@@ -108,6 +108,7 @@ func (o *options) all() []comparison {
 	all = append(all, applySetComparisons(o.pods)...)
 	all = append(all, programComparisons()...)
 	all = append(all, cliComparisons(o.pods, o.definitions)...)
+	all = append(all, explainComparisons(o.kinds)...)
 	return all
 }
 

@@ -30,6 +30,7 @@ type options struct {
 	calls      int      // of each verb
 	// definitions is the number of CustomResourceDefinitions for listing resources.
 	definitions int
+	kinds       int    // CustomResourceDefinitions of the corpus, for cli-explain
 	rounds      int    // 0 means a number derived from the length of a run
 	docs        string // folder of the page and of the results; "" means none
 	readme      string // file with some of the figures; "" means none
@@ -64,6 +65,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&opts.changes, "changes", 60_000, "changes in caches of the longest list, written at a thousand a second; few enough that no object changes twice within a second, which a cache may merge")
 	flags.IntVar(&opts.calls, "calls", 300, "calls of each verb")
 	flags.IntVar(&opts.definitions, "definitions", 300, "CustomResourceDefinitions whose resources are listed")
+	flags.IntVar(&opts.kinds, "kinds", 422, "CustomResourceDefinitions of public projects that are served while a kind is explained")
 	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side runs each task; 0 means 3 to 11 times, short tasks more often")
 	flags.StringVar(&opts.docs, "docs", "", "the `folder` of BENCHMARKS.md, its plots and the figures that it is written from; with -bench, only those are measured again")
 	flags.StringVar(&opts.readme, "readme", "", "the `file` that some of the figures of -docs are written to, too, between its marks")

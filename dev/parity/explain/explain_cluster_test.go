@@ -32,7 +32,9 @@ import (
 // recursive, and of some of its fields. ANYKIND_EXPLAIN_FIELDS is the number of fields of each kind, all if it is "all".
 func TestExplain_SameTextAsKubectl(t *testing.T) {
 	conn := connect(t)
-	send := func(ctx context.Context, method, path, body string) (string, error) { return send(ctx, conn, method, path, body) }
+	send := func(ctx context.Context, method, path, body string) (string, error) {
+		return send(ctx, conn, method, path, body)
+	}
 	cluster.Define(t, send, append(corpus.Definitions(t, 300), corpus.Synthetic(t)...))
 	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())
 	require.NoError(t, err)
