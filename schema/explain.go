@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxFields bounds the fields of an explanation. Schemas that refer to each other have a number of paths that is exponential in
-// their number.
+// maxFields bounds the fields of an explanation: n schemas with references to each other have n! paths.
 const maxFields = 200_000
 
 // ExplainOptions are the options of [Client.Explain].
@@ -42,7 +41,7 @@ type Field struct {
 	Type string `json:"type"`
 	// Required reports whether an object without the field is invalid.
 	Required bool `json:"required,omitempty"`
-	// Immutable reports whether a CEL rule requires that the value stays equal to its previous value.
+	// Immutable reports whether a CEL rule requires the previous value.
 	Immutable   bool   `json:"immutable,omitempty"`
 	Description string `json:"description,omitempty"`
 	Default     any    `json:"default,omitempty"`
@@ -57,8 +56,7 @@ type Field struct {
 }
 
 // Explain describes the objects of a kind, or the field at a path of names. Elements of lists and values of maps are not in the
-// path: spec, containers, image. A field that the schema does not have is an [*UnknownFieldError]. Other errors are those of
-// [Client.Kind].
+// path: spec, containers, image. An unknown field is an [*UnknownFieldError]. Further errors are as for [Client.Kind].
 func (c *Client) Explain(ctx context.Context, gvk schema.GroupVersionKind, path []string, opts *ExplainOptions) (*Explanation, error) {
 	s, err := c.Kind(ctx, gvk)
 	if err != nil {
@@ -91,8 +89,8 @@ func (c *Client) Explain(ctx context.Context, gvk schema.GroupVersionKind, path 
 // isDirectReference reports whether s is a reference without fields of its own: not in an allOf.
 func (s *Schema) isDirectReference() bool { return s.reference != nil && s.reference.isDirect }
 
-// target returns the schema that s refers to, without the fields of s, or s itself. It returns an empty schema for a reference
-// that does not lead to a schema.
+// target returns the schema behind the reference s, without the description and default of s, or s itself. A broken reference
+// is an empty schema.
 func (s *Schema) target() *Schema {
 	if s.reference == nil {
 		return s
@@ -104,7 +102,7 @@ func (s *Schema) target() *Schema {
 	return target
 }
 
-// lookup returns the schema at a path, unresolved, and the schema of the object that has the field.
+// lookup returns the unresolved schema at a path, and the schema of the object around the field.
 func (s *Schema) lookup(path []string) (field, parent *Schema, err error) {
 	field = s
 	for _, name := range path {
@@ -229,7 +227,7 @@ func describe(s, parent *Schema, name string) Field {
 		field.Required = slices.Contains(parent.Required, name)
 		field.Immutable = field.Immutable || parent.hasRule("self."+name+"==oldSelf."+name, "oldSelf."+name+"==self."+name)
 	}
-	// The server publishes a default for each field of a built-in kind whose Go type has no pointer and no omitempty.
+	// Servers publish a zero default for required fields and structs of built-in kinds. Nothing sets them.
 	if !isZero(resolved.Default) || !field.Required && s.reference == nil {
 		field.Default = resolved.Default
 	}
@@ -249,7 +247,7 @@ func isZero(value any) bool {
 	return false
 }
 
-// hasRule reports whether one of the rules is among those of s. The rules are written without spaces.
+// hasRule reports whether s has one of the rules. The rules are written without spaces.
 func (s *Schema) hasRule(rules ...string) bool {
 	return slices.ContainsFunc(s.Rules, func(rule Rule) bool {
 		return slices.Contains(rules, strings.Join(strings.Fields(rule.Rule), ""))
@@ -285,8 +283,8 @@ func cutLastDot(name string) (before, last string) {
 	return name[:at], name[at:]
 }
 
-// descriptions returns the descriptions of a value: of a field, of the schema that it refers to, of the items of a list and of the
-// values of a map, each with a line break.
+// descriptions returns the descriptions of a field, of its reference's target, of a list's items and of a map's values, each with a
+// line break.
 func descriptions(s *Schema, around *referenceChain) string {
 	text := ""
 	if s.reference != nil {

@@ -1,10 +1,10 @@
 package schema
 
-// maxNested bounds the lists and maps in each other whose constraints are described.
+// maxNested bounds the described levels of lists and maps.
 const maxNested = 8
 
-// constraints returns the keywords of a resolved schema by their names in OpenAPI, with those of the items of a list and of the
-// values of a map. Its type, description, default, enum and fields are left out.
+// constraints returns the keywords of a resolved schema, of a list's items and of a map's values, by their names in OpenAPI. Type,
+// description, default, enum and fields are left out.
 func constraints(s *Schema, depth int) map[string]any {
 	all := keywords(s)
 	if depth == maxNested {
@@ -68,8 +68,8 @@ func keywords(s *Schema) map[string]any {
 	return all
 }
 
-// addAlternatives adds allOf, anyOf, oneOf and not. The types of an IntOrString, and references of allOf, whose fields
-// are described, are left out.
+// addAlternatives adds allOf, anyOf, oneOf and not. The types of an IntOrString and the references of an allOf
+// are left out.
 func addAlternatives(all map[string]any, s *Schema) {
 	for name, schemas := range map[string][]*Schema{"allOf": s.AllOf, "anyOf": s.AnyOf, "oneOf": s.OneOf} {
 		if s.IntOrString && name == "anyOf" {

@@ -80,7 +80,7 @@ func code(text string) string {
 	return fence + text + fence
 }
 
-// escapeMarkdown escapes the characters that would begin emphasis, code, a link or HTML.
+// escapeMarkdown escapes the first characters of emphasis, code, links and HTML.
 func escapeMarkdown(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "<", "&lt;", "&", "&amp;").Replace(text)
 }

@@ -185,8 +185,7 @@ func indent(text string, count int) string {
 	return spaces + strings.ReplaceAll(text, "\n", "\n"+spaces)
 }
 
-// wrap breaks lines at white space, so that a line has at most width characters. Longer words stay whole. White space at a break
-// is removed, white space elsewhere stays.
+// wrap breaks lines of more than width characters at white space. Longer words stay whole. White space at a break is removed.
 func wrap(text string, width int) string {
 	var wrapped strings.Builder
 	for i, line := range strings.Split(text, "\n") {

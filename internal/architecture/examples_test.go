@@ -15,7 +15,7 @@ import (
 func TestExamples_ExplainTheirArguments(t *testing.T) {
 	folder := t.TempDir()
 	programs := map[string][]string{
-		"api-resources": {"-x", "pods"}, "autodetect": {"-x", "pods"}, "contexts": {"-x", ""}, "deployment-notifier": {"-x", "pods"}, "drain": {"-x"},
+		"api-resources": {"-x", "pods"}, "autodetect": {"-x", "pods"}, "contexts": {"-x", ""}, "deployment-notifier": {"-x", "pods"}, "drain": {"-x"}, "explain": {"-x"},
 		"generic": {"-x", "pods"}, "informer": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
 		"reflector": {"-x"}, "tour": {"-x", "pods"},
 	}

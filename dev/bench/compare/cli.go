@@ -99,6 +99,20 @@ func cliComparisons(pods []int, definitions int) []comparison {
 	})
 }
 
+// explainComparisons compares anyctl explain with kubectl's, with kinds of the corpus served.
+func explainComparisons(kinds int) []comparison {
+	var all []comparison
+	for _, task := range []string{"cli-explain", "cli-explain-custom"} {
+		for _, figure := range []struct{ name, what string }{{"cpu", "CPU"}, {"rss", "peak RSS"}, {"wall", "time"}} {
+			all = append(all, comparison{
+				task + "-" + figure.name, fmt.Sprintf("%s of the process, %s, with %d kinds of public projects served", figure.what, cliTasks[task].what, kinds), 0.2,
+				cost{run{"ours", task, kinds}, figure.name}, cost{run{"theirs", task, kinds}, figure.name},
+			})
+		}
+	}
+	return all
+}
+
 // buildCLI builds anyctl like `make anyctl`. kubectl is the sandbox's.
 func (s *sides) buildCLI(ctx context.Context) error {
 	if s.anyctl != "" {
