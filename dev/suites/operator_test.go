@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"testing"
 
@@ -43,11 +44,9 @@ func TestRehearsal_PrometheusOperator(t *testing.T) {
 		t.Skip("compiles prometheus-operator: run make test MODULES=dev/suites")
 	}
 	dir := t.TempDir()
-	definitions := buildOperator(t, dir)
-	for program, module := range map[string]string{"apitest": "apitest", "anyctl-copy": "apitest/cel"} {
-		_, err := goCommandWith(t.Context(), filepath.Join(repository, module), []string{"GOWORK="}, "build", "-o", filepath.Join(dir, program), "./cmd/"+program)
-		require.NoError(t, err)
-	}
+	definitions := filepath.Join(buildUpstream(t, dir, operatorModule, "cmd/operator"), "example", "prometheus-operator-crd")
+	buildOwn(t, dir, "apitest", "apitest")
+	buildOwn(t, dir, "apitest/cel", "anyctl-copy")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -80,20 +79,28 @@ exec %s/operator --apiserver="$KUBERNETES_MASTER" --ca-file="$D/ca.crt" --cert-f
 	assert.Contains(t, fmt.Sprint(changes), `StatefulSet`)
 }
 
-// buildOperator builds the operator into dir and returns the folder with its definitions.
-func buildOperator(t *testing.T, dir string) (definitions string) {
+// buildUpstream builds a program of a module of versions.txt into dir, and returns the folder of the module's source.
+func buildUpstream(t *testing.T, dir, module, program string) (source string) {
 	t.Helper()
 	versions, err := parseVersions(versionList)
 	require.NoError(t, err)
-	source, err := download(t.Context(), operatorModule, versions[operatorModule])
+	source, err = download(t.Context(), module, versions[module])
 	require.NoError(t, err)
 	user, err := os.UserCacheDir()
 	require.NoError(t, err)
-	module := filepath.Join(user, "anykind", "suites", "prometheus-operator")
-	require.NoError(t, os.MkdirAll(module, 0o755))
-	text := fmt.Sprintf("module anykind.test/operator\n\ngo 1.26.0\n\nrequire %s %s\n", operatorModule, versions[operatorModule].Version)
-	require.NoError(t, os.WriteFile(filepath.Join(module, "go.mod"), []byte(text), 0o600))
-	_, err = goCommand(t.Context(), module, "build", "-o", filepath.Join(dir, "operator"), operatorModule+"/cmd/operator")
+	name := path.Base(program)
+	folder := filepath.Join(user, "anykind", "suites", "program-"+name)
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	text := fmt.Sprintf("module anykind.test/program\n\ngo 1.26.0\n\nrequire %s %s\n", module, versions[module].Version)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.mod"), []byte(text), 0o600))
+	_, err = goCommand(t.Context(), folder, "build", "-o", filepath.Join(dir, name), module+"/"+program)
 	require.NoError(t, err)
-	return filepath.Join(source, "example", "prometheus-operator-crd")
+	return source
+}
+
+// buildOwn builds a program of a module of this repository into dir.
+func buildOwn(t *testing.T, dir, module, program string) {
+	t.Helper()
+	_, err := goCommandWith(t.Context(), filepath.Join(repository, module), []string{"GOWORK="}, "build", "-o", filepath.Join(dir, program), "./cmd/"+program)
+	require.NoError(t, err)
 }
