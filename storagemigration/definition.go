@@ -34,7 +34,8 @@ type definition struct {
 		} `json:"versions"`
 	} `json:"spec"`
 	Status struct {
-		StoredVersions []string `json:"storedVersions"`
+		StoredVersions []string           `json:"storedVersions"`
+		Conditions     []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
@@ -65,6 +66,14 @@ func (d *definition) outdated() []string {
 		}
 	}
 	return versions
+}
+
+// mayBeOutdated reports whether objects may be stored in an outdated version. Kubernetes 1.36 and 1.37 prune status.storedVersions even
+// if the last StorageVersionMigration has failed.
+func (d *definition) mayBeOutdated() bool {
+	return len(d.outdated()) > 0 || slices.ContainsFunc(d.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == "StorageMigrating" && c.Reason == "MigrationFailed"
+	})
 }
 
 // served returns the served versions, the storage version first.
@@ -106,18 +115,22 @@ func (d *definition) propagation(now time.Time) time.Duration {
 	return min(max(written.Add(propagationDelay).Sub(now), 0), propagationDelay)
 }
 
-// prune sets status.storedVersions to the storage version, unless the definition has changed since def was read.
-func (m *migration) prune(ctx context.Context, def *definition) (isCurrent bool, err error) {
+// setStoredVersions sets status.storedVersions, unless the definition has changed since def was read.
+func (m *migration) setStoredVersions(ctx context.Context, def *definition, versions []string) (isCurrent bool, err error) {
 	err = dynamic.RetryOnConflict(ctx, func(ctx context.Context) error {
 		obj, err := m.definitions.Get(ctx, m.name, nil)
 		if err != nil {
 			return err
 		}
+		stored, _, err := unstructured.Get[[]string](obj, "status", "storedVersions")
+		if err != nil {
+			return err
+		}
 		isCurrent = obj.GetUID() == def.Metadata.UID && obj.GetGeneration() == def.Metadata.Generation
-		if !isCurrent || slices.Equal(def.Status.StoredVersions, []string{def.storage()}) {
+		if !isCurrent || slices.Equal(stored, versions) {
 			return nil
 		}
-		if err := unstructured.Set(obj, []any{def.storage()}, "status", "storedVersions"); err != nil {
+		if err := unstructured.Set(obj, versions, "status", "storedVersions"); err != nil {
 			return err
 		}
 		_, err = m.definitions.Subresource("status").Update(ctx, obj, nil)

@@ -131,7 +131,7 @@ func (m *migration) pass(ctx context.Context, def *definition) (isCurrent bool, 
 	if err := retry.Sleep(ctx, def.propagation(time.Now())); err != nil {
 		return false, err
 	}
-	if err := m.rewrite(ctx, def, len(outdated) > 0); err != nil {
+	if err := m.rewrite(ctx, def, def.mayBeOutdated()); err != nil {
 		if len(outdated) > 0 {
 			err = fmt.Errorf("%w\nstatus.storedVersions keeps %v", err, def.Status.StoredVersions)
 		}
@@ -139,7 +139,7 @@ func (m *migration) pass(ctx context.Context, def *definition) (isCurrent bool, 
 	}
 	isCurrent = true
 	if !m.opts.DryRun {
-		isCurrent, err = m.prune(ctx, def)
+		isCurrent, err = m.setStoredVersions(ctx, def, []string{def.storage()})
 	}
 	if isCurrent && err == nil {
 		m.result.Pruned = outdated
@@ -166,8 +166,12 @@ func (m *migration) rewrite(ctx context.Context, def *definition, isOutdated boo
 		return err
 	}
 	err = m.migrateByServer(ctx, migrations, def)
-	if errors.Is(err, errNotRunning) && m.opts.Method == Auto {
+	switch {
+	case errors.Is(err, errNotRunning) && m.opts.Method == Auto:
 		return m.patchObjects(ctx, def, true)
+	case err != nil && ctx.Err() == nil: // the server may have pruned status.storedVersions
+		_, restoreErr := m.setStoredVersions(ctx, def, def.Status.StoredVersions)
+		err = errors.Join(err, restoreErr)
 	}
 	m.result.ByServer = err == nil
 	return err

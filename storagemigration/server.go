@@ -53,7 +53,9 @@ func (m *migration) migrateByServer(ctx context.Context, migrations *dynamic.Res
 	return err
 }
 
-// waitForMigration waits for the end of a migration. It returns errNotRunning without a first condition.
+// waitForMigration waits for the end of a migration. It returns errNotRunning without a first condition. After the migration, the
+// controller ends the condition StorageMigrating of the definition, and then the condition Running; a deletion before would keep it
+// from that.
 func waitForMigration(ctx context.Context, migration *dynamic.Resource) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -70,10 +72,11 @@ func waitForMigration(ctx context.Context, migration *dynamic.Resource) error {
 		case change.Object == nil:
 			continue
 		}
-		if _, isRunning, _ := unstructured.Get[[]any](change.Object, "status", "conditions"); isRunning {
+		if _, hasStarted, _ := unstructured.Get[[]any](change.Object, "status", "conditions"); hasStarted {
 			start.Stop()
 		}
-		if succeeded, err := hasSucceeded(change.Object); succeeded || err != nil {
+		running, _, _ := unstructured.Get[string](change.Object, "status", "conditions", "[type=Running]", "status")
+		if succeeded, err := hasSucceeded(change.Object); (succeeded || err != nil) && running != string(metav1.ConditionTrue) {
 			return err
 		}
 	}
