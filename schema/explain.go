@@ -11,8 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxFields bounds the fields of an explanation: n schemas with references to each other have n! paths.
-const maxFields = 200_000
+const (
+	// maxSize bounds an explanation: n schemas with references to each other have n! paths.
+	maxSize = 500_000
+	// maxChain bounds the references in each other.
+	maxChain = 1000
+)
 
 // ExplainOptions are the options of [Client.Explain].
 type ExplainOptions struct {
@@ -75,19 +79,17 @@ func (c *Client) Explain(ctx context.Context, gvk schema.GroupVersionKind, path 
 			return nil, fmt.Errorf("explain %s: %w", kindText(gvk), err)
 		}
 	}
-	explanation.Field = describe(s, parent, name)
-	explanation.Description = strings.TrimSuffix(descriptions(s, nil), "\n")
-	if s.isDirectReference() {
+	explanation.Field = e.describe(s, parent, name)
+	explanation.Description = strings.Join(e.descriptions(s, nil), "\n")
+	if s.reference != nil && s.reference.isDirect { // then the schema may occur once more in itself, as in kubectl
 		s = s.target()
 	}
-	if explanation.Fields, err = e.fields(s, 1, nil); err != nil {
-		return nil, fmt.Errorf("explain %s: %w", kindText(gvk), err)
+	explanation.Fields = e.fields(s, 1, nil)
+	if e.size > maxSize {
+		return nil, fmt.Errorf("explain %s: %w", kindText(gvk), errTooLarge)
 	}
 	return explanation, nil
 }
-
-// isDirectReference reports whether s is a reference without fields of its own: not in an allOf.
-func (s *Schema) isDirectReference() bool { return s.reference != nil && s.reference.isDirect }
 
 // target returns the schema behind the reference s, without the description and default of s, or s itself. A broken reference
 // is an empty schema.
@@ -119,7 +121,7 @@ func (s *Schema) lookup(path []string) (field, parent *Schema, err error) {
 // named returns the field of an object, of the items of a list or of the values of a map, and the schema of the object.
 func (s *Schema) named(name string, seen map[*Schema]bool) (field, owner *Schema) {
 	target := s.target()
-	if seen[target] {
+	if seen[target] || len(seen) == maxChain {
 		return nil, nil
 	}
 	seen[target] = true
@@ -142,7 +144,7 @@ func (s *Schema) named(name string, seen map[*Schema]bool) (field, owner *Schema
 // objectSchema returns the schema of an object, of the items of a list or of the values of a map.
 func (s *Schema) objectSchema(seen map[*Schema]bool) *Schema {
 	target := s.target()
-	if seen[target] {
+	if seen[target] || len(seen) == maxChain {
 		return target
 	}
 	seen[target] = true
@@ -161,10 +163,44 @@ func (s *Schema) objectSchema(seen map[*Schema]bool) *Schema {
 // explainer describes fields.
 type explainer struct {
 	ExplainOptions
-	count int // fields so far
+	size int // of the explanation so far
 }
 
-var errTooManyFields = errors.New("more than 200,000 fields (limit the depth, or explain a field)")
+var errTooLarge = errors.New("the schemas in each other are too many (limit the depth, or explain a field)")
+
+// add adds the size of a schema, without the schemas in it: 1, and 1 for each 64 bytes of text. It reports whether the explanation
+// is within its bound.
+func (e *explainer) add(s *Schema) bool {
+	text := len(s.Description) + len(s.Pattern) + 16*len(s.Enum)
+	for _, rule := range s.Rules {
+		text += len(rule.Rule) + len(rule.Message) + len(rule.MessageExpression)
+	}
+	e.size += 1 + text/64
+	return e.size <= maxSize
+}
+
+// enter returns the schema behind a reference and the references around its fields. It returns nil for a schema within itself, and
+// beyond the bounds.
+func (e *explainer) enter(s *Schema, around *referenceChain) (*Schema, *referenceChain) {
+	if !e.add(s) {
+		return nil, nil
+	}
+	if s.reference == nil {
+		return s, around
+	}
+	depth := 1
+	for outer := around; outer != nil; outer = outer.outer {
+		if outer.name == s.reference.name {
+			return nil, nil
+		}
+		depth++
+	}
+	if depth > maxChain {
+		e.size = maxSize + 1
+		return nil, nil
+	}
+	return s.target(), &referenceChain{s.reference.name, around}
+}
 
 // referenceChain has the names of the schemas around a field, innermost first.
 type referenceChain struct {
@@ -172,56 +208,36 @@ type referenceChain struct {
 	outer *referenceChain
 }
 
-func (c *referenceChain) has(name string) bool {
-	for ; c != nil; c = c.outer {
-		if c.name == name {
-			return true
-		}
-	}
-	return false
-}
-
 // fields describes the fields of an object, of a list's items or of a map's values.
-func (e *explainer) fields(s *Schema, level int, around *referenceChain) ([]*Field, error) {
-	if s.reference != nil {
-		if around.has(s.reference.name) {
-			return nil, nil
-		}
-		around = &referenceChain{s.reference.name, around}
-		s = s.target()
+func (e *explainer) fields(s *Schema, level int, around *referenceChain) []*Field {
+	if s, around = e.enter(s, around); s == nil {
+		return nil
 	}
 	var all []*Field
 	for _, name := range slices.Sorted(maps.Keys(s.properties)) {
-		if e.count++; e.count > maxFields {
-			return nil, errTooManyFields
-		}
-		field := describe(s.properties[name], s, name)
+		field := e.describe(s.properties[name], s, name)
 		if e.Recursive && (e.MaxDepth == 0 || level < e.MaxDepth) {
-			var err error
-			if field.Fields, err = e.fields(s.properties[name], level+1, around); err != nil {
-				return nil, err
-			}
+			field.Fields = e.fields(s.properties[name], level+1, around)
 		}
 		all = append(all, &field)
+		if e.size > maxSize {
+			return nil
+		}
 	}
 	for _, part := range slices.Concat(s.AllOf, []*Schema{s.items, s.additionalProperties}) {
-		if part == nil {
-			continue
+		if part != nil {
+			all = append(all, e.fields(part, level, around)...)
 		}
-		more, err := e.fields(part, level, around)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, more...)
 	}
-	return all, nil
+	return all
 }
 
 // describe describes a field without its fields. s is unresolved.
-func describe(s, parent *Schema, name string) Field {
+func (e *explainer) describe(s, parent *Schema, name string) Field {
+	e.add(s)
 	field := Field{Name: name, Type: typeName(s), Description: s.Description, Enum: s.Enum}
 	resolved := s.resolve()
-	field.Constraints = constraints(resolved, 0)
+	field.Constraints = e.constraints(resolved, 0)
 	field.Immutable = resolved.hasRule("self==oldSelf", "oldSelf==self")
 	if parent != nil {
 		field.Required = slices.Contains(parent.Required, name)
@@ -272,38 +288,28 @@ func typeName(s *Schema) string {
 	if s.Type != "" && s.Type != "object" {
 		return s.Type
 	}
-	if _, last := cutLastDot(name); last != "" {
+	if last := name[strings.LastIndexByte(name, '.')+1:]; last != "" {
 		return last
 	}
 	return "Object"
 }
 
-func cutLastDot(name string) (before, last string) {
-	at := strings.LastIndexByte(name, '.') + 1
-	return name[:at], name[at:]
-}
-
-// descriptions returns the descriptions of a field, of its reference's target, of a list's items and of a map's values, each with a
-// line break.
-func descriptions(s *Schema, around *referenceChain) string {
-	text := ""
-	if s.reference != nil {
-		if around.has(s.reference.name) {
-			return ""
-		}
-		if !s.reference.isDirect && s.Description != "" {
-			text = s.Description + "\n"
-		}
-		around = &referenceChain{s.reference.name, around}
-		s = s.target()
+// descriptions returns the descriptions of a field, of its reference's target, of a list's items and of a map's values.
+func (e *explainer) descriptions(s *Schema, around *referenceChain) []string {
+	var all []string
+	if s.reference != nil && !s.reference.isDirect && s.Description != "" {
+		all = append(all, s.Description)
+	}
+	if s, around = e.enter(s, around); s == nil {
+		return all
 	}
 	if s.Description != "" {
-		text += s.Description + "\n"
+		all = append(all, s.Description)
 	}
 	for _, part := range slices.Concat(s.AllOf, []*Schema{s.items, s.additionalProperties}) {
 		if part != nil {
-			text += descriptions(part, around)
+			all = append(all, e.descriptions(part, around)...)
 		}
 	}
-	return text
+	return all
 }

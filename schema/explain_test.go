@@ -205,11 +205,33 @@ func TestClient_Explain_Bounds(t *testing.T) {
 	}
 	all := `{` + strings.Join(schemas, ",") + `,"a.Node":{"type":"object","properties":{"f":{"$ref":"#/components/schemas/a.N0"}},` + nodeKind + `}}`
 	_, err := explainDocument(t, all, &ExplainOptions{Recursive: true})
-	require.ErrorIs(t, err, errTooManyFields)
+	require.ErrorIs(t, err, errTooLarge)
 	e, err := explainDocument(t, all, &ExplainOptions{Recursive: true, MaxDepth: 3})
 	require.NoError(t, err)
 	assert.Len(t, e.Fields[0].Fields[1].Fields, 12)
 	assert.Empty(t, e.Fields[0].Fields[1].Fields[2].Fields)
+}
+
+func TestClient_Explain_HostileDocuments(t *testing.T) {
+	const count = 20_000
+	ref := func(i int) string { return fmt.Sprintf(`{"$ref":"#/components/schemas/a.N%d"}`, i) }
+	for name, form := range map[string]string{
+		"list of lists":    `"items":REF`,
+		"alternatives":     `"allOf":[REF,REF],"description":"x"`,
+		"fields":           `"properties":{"f":REF}`,
+		"large constraint": `"properties":{"f":REF,"g":REF},"anyOf":[{"pattern":"` + strings.Repeat("a", 100_000) + `"}]`,
+	} {
+		var schemas []string
+		for i := range count {
+			if strings.Contains(form, "anyOf") && i == 30 {
+				break
+			}
+			schemas = append(schemas, fmt.Sprintf(`"a.N%d":{%s}`, i, strings.ReplaceAll(form, "REF", ref(i+1))))
+		}
+		all := `{` + strings.Join(schemas, ",") + `,"a.Node":{"properties":{"f":` + ref(0) + `},` + nodeKind + `}}`
+		_, err := explainDocument(t, all, &ExplainOptions{Recursive: true})
+		require.ErrorIs(t, err, errTooLarge, name)
+	}
 }
 
 func TestWrap(t *testing.T) {
