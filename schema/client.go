@@ -196,7 +196,8 @@ func (c *shared) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.disk != nil && current != known {
+	isKnown := known != nil && current.ETag == known.ETag && maps.Equal(current.Documents, known.Documents)
+	if c.disk != nil && !isKnown {
 		_ = c.disk.writeIndex(current)
 	}
 	c.server.etag = current.ETag

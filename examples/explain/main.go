@@ -3,7 +3,7 @@
 //	explain [-details] TYPE [FIELD.FIELD…]
 //	explain -f FILE
 //
-// With -f it writes a Markdown page of each kind that the CustomResourceDefinitions in a file define. That needs no cluster.
+// With -f it writes a Markdown page for each kind of the CustomResourceDefinitions in a file, without a cluster.
 package main
 
 import (
@@ -70,7 +70,7 @@ func explain(ctx context.Context, name, field string, details bool, out io.Write
 	return explanation.WriteText(out, &schema.TextOptions{Details: details})
 }
 
-// writePages writes a page of each kind that is defined in a file.
+// writePages writes a page for each kind of the definitions in a file.
 func writePages(ctx context.Context, path string, out io.Writer) error {
 	file, err := os.Open(path)
 	if err != nil {

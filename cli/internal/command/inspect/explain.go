@@ -122,9 +122,12 @@ func (o *explainOptions) resolve(ctx context.Context, names []string) (gvk runti
 		gvk, err = kindIn(snapshot, resource.GVR, o.apiVersion)
 		return gvk, path, err
 	}
-	for other := range snapshot.PreferredResources(nil) {
-		if group := strings.Split(other.GVR.Group, "."); other.GVR.Resource == names[0] && slices.Equal(group, path[:min(len(group), len(path))]) {
-			return other.GVK, path[len(group):], nil
+	for candidate := range snapshot.PreferredResources(nil) { // TYPE.GROUP
+		if candidate.GVR.Resource != names[0] {
+			continue
+		}
+		if group := strings.Split(candidate.GVR.Group, "."); slices.Equal(group, path[:min(len(group), len(path))]) {
+			return candidate.GVK, path[len(group):], nil
 		}
 	}
 	return resource.GVK, path, nil
@@ -145,7 +148,7 @@ func kindIn(snapshot *discovery.Snapshot, gvr runtimeschema.GroupVersionResource
 	return gvk, fmt.Errorf("couldn't find resource for %q", gvr)
 }
 
-// explainError returns kubectl's error for a field that the schema does not have, with suggestions.
+// explainError returns kubectl's error for an unknown field, with suggestions.
 func explainError(err error) error {
 	var unknown *schema.UnknownFieldError
 	if !errors.As(err, &unknown) {
