@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -232,6 +233,34 @@ func TestClient_Explain_HostileDocuments(t *testing.T) {
 		_, err := explainDocument(t, all, &ExplainOptions{Recursive: true})
 		require.ErrorIs(t, err, errTooLarge, name)
 	}
+}
+
+func FuzzClient_Explain(f *testing.F) {
+	f.Add([]byte(widgetDocument("color")))
+	f.Add(objectMetaDocument)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		document, err := ParseDocument(data)
+		if err != nil {
+			return
+		}
+		c, err := NewOffline("")
+		require.NoError(t, err)
+		for gvk := range document.Kinds() {
+			s, err := document.Kind(gvk)
+			if err != nil {
+				continue
+			}
+			c.override = map[schema.GroupVersionKind]*Schema{gvk: s}
+			e, err := c.Explain(t.Context(), gvk, nil, &ExplainOptions{Recursive: true, MaxDepth: 4})
+			if err != nil {
+				continue
+			}
+			require.NoError(t, e.WriteText(io.Discard, &TextOptions{Details: true}))
+			require.NoError(t, e.WriteMarkdown(io.Discard))
+			_, err = json.Marshal(e)
+			require.NoError(t, err)
+		}
+	})
 }
 
 func TestWrap(t *testing.T) {

@@ -189,7 +189,7 @@ func (o *explainOptions) complete(cmd *cobra.Command, args []string, prefix stri
 		if explanation, err := o.explain(ctx, prefix[:at], nil); err == nil {
 			for _, field := range explanation.Fields {
 				if name := prefix[:at+1] + field.Name; strings.HasPrefix(name, prefix) && printable.Line(name) == name {
-					completions = append(completions, cobra.CompletionWithDesc(name, field.Type))
+					completions = append(completions, cobra.CompletionWithDesc(name, printable.Line(field.Type)))
 				}
 			}
 		}
