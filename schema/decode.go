@@ -47,7 +47,21 @@ func (d *schemaDecoder) schema() (*Schema, error) {
 		s.reference = &reference{document: d.document, name: s.AllOf[0].reference.name}
 		s.AllOf = nil
 	}
+	s.prepare()
 	return s, nil
+}
+
+// prepare sets the fields for validation.
+func (s *Schema) prepare() {
+	if s.Pattern != "" {
+		s.pattern = &pattern{}
+	}
+	for name, field := range s.properties {
+		if field.Default != nil {
+			s.defaulted = append(s.defaulted, name)
+		}
+	}
+	s.deprecation = deprecationOf(s.Description)
 }
 
 // member decodes a member of a schema.

@@ -90,6 +90,7 @@ func definedSchema(gvk schema.GroupVersionKind, version map[string]any) (*Schema
 		s.properties = map[string]*Schema{}
 	}
 	s.addTypeMeta(document)
+	s.kind = definedKind(gvk, version, raw)
 	return s, nil
 }
 

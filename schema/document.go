@@ -24,6 +24,7 @@ type Document struct {
 	raw        []byte
 	components map[string]*component
 	kinds      map[schema.GroupVersionKind]string // names of components
+	statuses   map[schema.GroupVersionKind]bool   // kinds with a status subresource
 }
 
 // component is a schema of a document, by name.
@@ -37,10 +38,13 @@ type component struct {
 // ParseDocument reads an OpenAPI v3 document. It validates that data is JSON and finds the kinds, and keeps data, which must not
 // change.
 func ParseDocument(data []byte) (*Document, error) {
-	d := &Document{raw: data, components: map[string]*component{}, kinds: map[schema.GroupVersionKind]string{}}
+	d := &Document{raw: data, components: map[string]*component{}, kinds: map[schema.GroupVersionKind]string{}, statuses: map[schema.GroupVersionKind]bool{}}
 	r := jsonread.Borrow(data)
 	defer r.Release()
 	err := eachMember(r, "the document", func(name string) error {
+		if name == "paths" {
+			return d.addPaths(r)
+		}
 		if name != "components" {
 			_, _, err := r.Skip()
 			return err
@@ -129,6 +133,7 @@ func (d *Document) component(name string) (*Schema, error) {
 		if c.schema.Name == "" {
 			c.schema.Name = name
 		}
+		c.schema.setKind(d, c.raw)
 	})
 	return c.schema, c.err
 }
@@ -156,6 +161,7 @@ func (s *Schema) withOverrides(reference *Schema) *Schema {
 	merged := *s
 	if reference.Description != "" {
 		merged.Description = reference.Description
+		merged.deprecation = reference.deprecation
 	}
 	if reference.Default != nil {
 		merged.Default = reference.Default

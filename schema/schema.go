@@ -59,6 +59,12 @@ type Schema struct {
 	anyAdditional        bool    // additionalProperties is true or a schema
 
 	reference *reference // nil for a schema that is no reference
+
+	// For validation:
+	pattern     *pattern  // nil without a Pattern
+	defaulted   []string  // fields with a default
+	deprecation string    // of the field, or empty
+	kind        *kindInfo // nil for a schema that is not of a kind's objects
 }
 
 // reference refers to a schema of a document, by name.
