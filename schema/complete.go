@@ -12,9 +12,9 @@ type completion struct {
 	preservesUnknowns bool // of the list around
 }
 
-// complete returns a custom resource as the server completes it before validation: without nulls in fields that are not nullable,
-// with defaults, and without unknown fields, which it reports. Changed maps and lists are copied, others are shared. A nil schema
-// describes no fields.
+// complete returns a custom resource as the server completes it before validation: it removes nulls from fields that are not
+// nullable, sets defaults, and removes and reports unknown fields. Changed maps and lists are copied, the rest is shared. A
+// nil schema describes no fields.
 func (v *validator) complete(value any, s *Schema, at completion) any {
 	if !v.spend(1) {
 		return value
@@ -67,8 +67,8 @@ func (v *validator) completeObject(obj map[string]any, s *Schema, at completion)
 	return changed.result()
 }
 
-// child returns the schema of a field in a custom resource. It is nil for a field about which the schema says nothing, and for
-// values of additionalProperties: true.
+// child returns the schema of a field in a custom resource. It is nil for an unknown field, and for values of
+// additionalProperties: true.
 func (s *Schema) child(name string) (child *Schema, isKnown bool) {
 	if s == nil {
 		return nil, false

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/anykind/anykind/internal/sanitize"
 )
@@ -65,13 +66,20 @@ func number64(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 func count(value any, keyword string) string {
 	switch value := value.(type) {
 	case string:
-		return strconv.Itoa(len([]rune(value))) + " characters"
+		return plural(utf8.RuneCountInString(value), "character")
 	case []any:
-		return strconv.Itoa(len(value)) + " items"
+		return plural(len(value), "item")
 	case map[string]any:
-		return strconv.Itoa(len(value)) + " fields"
+		return plural(len(value), "field")
 	}
 	return keyword
+}
+
+func plural(count int, what string) string {
+	if count == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(count) + " " + what + "s"
 }
 
 // typeHint says how to write a value in a type.
@@ -133,7 +141,7 @@ func suggestionText(names []string) string {
 	return "did you mean " + sanitize.Join(names, maxError) + "?"
 }
 
-// unknownHint suggests a field in place of an unknown one: a similar name, or a field of the same name further down.
+// unknownHint suggests a field in place of an unknown field: a similar name, or the same name further down.
 func (s *Schema) unknownHint(name string) string {
 	if s == nil {
 		return "the schema describes no fields here"

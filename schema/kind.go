@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// kindInfo is what only the schema of a kind's objects has.
+// kindInfo has the facts about a kind for its schema.
 type kindInfo struct {
 	raw           []byte // JSON of the schema
 	isCustom      bool   // the kind of a definition
@@ -38,8 +38,8 @@ func (s *Schema) setKind(d *Document, raw []byte) {
 	}
 }
 
-// definedName returns the name that the schema of a definition's kind has in documents: com.example.v1.Foo. Kinds with Go types are
-// named for the type's package.
+// definedName returns the name of a defined kind's schema in documents: com.example.v1.Foo. Schemas of Go types are named for the
+// type's package.
 func definedName(gvk schema.GroupVersionKind) string {
 	parts := strings.Split(gvk.Group, ".")
 	slices.Reverse(parts)

@@ -15,7 +15,7 @@ import (
 // ValidateOptions are the options of [Schema.Validate].
 type ValidateOptions struct {
 	// Rules compiles the rules of x-kubernetes-validations, such as Rules of package apitest/cel. The first call with Rules compiles
-	// the rules of a schema. Without Rules they are not checked.
+	// the rules of a schema. Without Rules no rule is checked.
 	Rules RuleCompiler
 }
 
@@ -23,12 +23,12 @@ type ValidateOptions struct {
 type Result struct {
 	// Problems are sorted by path. There are at most 1,000.
 	Problems []Problem
-	// NotChecked names what was not checked, sorted: rules without a RuleCompiler, unresolved references, unknown formats, patterns
-	// that Go cannot compile, and the validation of kinds with Go types, which no schema has.
+	// NotChecked names the checks that were left out, sorted: rules without a RuleCompiler, unresolved references, unknown formats,
+	// patterns outside of Go's syntax, and the validation in Go code of built-in kinds.
 	NotChecked []string
 }
 
-// Problem is a part of an object that its schema does not permit, or a warning.
+// Problem is a violation of a schema, or a warning.
 type Problem struct {
 	// Path is the path of the value: names of fields (string) and indexes of lists (int).
 	Path []any
@@ -37,9 +37,9 @@ type Problem struct {
 	Keyword string
 	// IsWarning is true if the server accepts the object.
 	IsWarning bool
-	// Message is what is wrong and what the schema says.
+	// Message describes the value and quotes the schema.
 	Message string
-	// Hint is what to do, or empty.
+	// Hint proposes a change, or is empty.
 	Hint string
 }
 
@@ -94,6 +94,8 @@ func needsQuotes(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && c != '-' && c != '$'
 }
 
+const usualDepth = 16 // of objects
+
 // Validate validates a new object by its kind's schema as an API server does with strict field validation. obj stays as it is: the
 // server's defaults are taken into account, but not set. ctx ends the evaluation of rules.
 //
@@ -108,7 +110,7 @@ func (s *Schema) Validate(ctx context.Context, obj *unstructured.Object, opts *V
 	if opts == nil {
 		opts = &ValidateOptions{}
 	}
-	v := &validator{isTyped: s.kind == nil || !s.kind.isCustom, root: s}
+	v := &validator{isTyped: s.kind == nil || !s.kind.isCustom, root: s, path: make([]segment, 0, usualDepth)}
 	completed := obj.Object
 	if v.isTyped {
 		v.note("the validation of the API server in Go: the schema has only fields, types and a part of the required fields and enums (a dry run has all)")

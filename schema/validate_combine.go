@@ -51,7 +51,7 @@ func (v *validator) countMatches(value any, schemas []*Schema, limit int) int {
 // maxBranches bounds the schemas of anyOf and oneOf in a hint.
 const maxBranches = 4
 
-// noMatch reports a value that no schema of anyOf or oneOf accepts, with the first problem of each schema.
+// noMatch reports a value without a matching schema in anyOf or oneOf, with the first problem by each schema.
 func (v *validator) noMatch(keyword string, value any, schemas []*Schema) {
 	v.failed++
 	if v.trial > 0 {
@@ -78,7 +78,7 @@ func (v *validator) noMatch(keyword string, value any, schemas []*Schema) {
 	v.add(Problem{Keyword: keyword, Message: fmt.Sprintf("matches none of the %d schemas of %s", len(schemas), keyword), Hint: "either " + strings.Join(reasons, ", or ")})
 }
 
-// exclusiveHint names the fields of which an object must have exactly one.
+// exclusiveHint names the alternative fields of oneOf.
 func exclusiveHint(schemas []*Schema) string {
 	var names []string
 	for _, one := range schemas {

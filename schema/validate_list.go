@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +15,7 @@ func (v *validator) listType(items []any, s *Schema) {
 		v.mapList(items, s)
 	case s.ListType == "set" || s.UniqueItems:
 		for _, i := range v.duplicates(items) {
-			v.duplicate(i, "is in the list twice: "+quoted(items[i])+", the schema says each item once", "remove one of them")
+			v.duplicate(i, "is in the list twice: "+quoted(items[i])+", the schema says each item once", "remove it")
 		}
 	}
 }
@@ -34,7 +35,7 @@ func (v *validator) mapList(items []any, s *Schema) {
 		keys[i] = v.listKey(item, s)
 	}
 	for _, i := range v.duplicates(keys) {
-		v.duplicate(i, "has the same "+s.keyText(items[i])+" as another item, the schema says each once", "change or remove one of them")
+		v.duplicate(i, "has the same "+s.keyText(items[i])+" as another item, the schema says each once", "change or remove it")
 	}
 }
 
@@ -54,24 +55,50 @@ func (v *validator) missingKeys(i int, item any, s *Schema) {
 	}
 }
 
-// listKey returns the key of an item. Keys are compared as JSON.
+// keyPair is the key of an item with two key fields.
+type keyPair [2]any
+
+// unspecified is the value of a missing key field.
+type unspecified struct{}
+
+// listKey returns the key of an item. Keys are equal if their JSON is.
 func (v *validator) listKey(item any, s *Schema) any {
 	obj, _ := item.(map[string]any)
-	key := make(map[string]any, len(s.ListMapKeys))
-	schema := s.items.resolve()
-	for _, name := range s.ListMapKeys {
+	key := make([]any, len(s.ListMapKeys))
+	isScalar := true
+	for i, name := range s.ListMapKeys {
 		value, found := obj[name]
-		if !found && v.isTyped && schema != nil {
-			if field := schema.properties[name].resolve(); field != nil && field.Default != nil {
-				value = field.Default
-				found = true
-			}
+		if !found {
+			value = s.unspecifiedKey(name, v.isTyped)
 		}
-		if found {
-			key[name] = value
-		}
+		key[i] = value
+		isScalar = isScalar && isComparable(value)
+	}
+	switch {
+	case len(key) == 1:
+		return key[0]
+	case len(key) == 2 && isScalar:
+		return keyPair{key[0], key[1]}
 	}
 	return key
+}
+
+// unspecifiedKey returns the value of a missing key. Fields of custom resources have their defaults already.
+func (s *Schema) unspecifiedKey(name string, isTyped bool) any {
+	if schema := s.items.resolve(); isTyped && schema != nil {
+		if field := schema.properties[name].resolve(); field != nil && field.Default != nil {
+			return field.Default
+		}
+	}
+	return unspecified{}
+}
+
+func isComparable(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
 }
 
 // keyText returns an item's key for a message: containerPort 80, protocol TCP.
@@ -99,16 +126,25 @@ func (v *validator) duplicate(i int, message, hint string) {
 	v.pop()
 }
 
+// maxCompared bounds the items that are compared in pairs. More items are looked up in a map.
+const maxCompared = 12
+
 // duplicates returns the index of the second occurrence of each repeated value.
-func (v *validator) duplicates(values []any) []int {
+func (v *validator) duplicates(values []any) (indexes []int) {
 	if len(values) < 2 || !v.spend(len(values)) {
 		return nil
 	}
-	var indexes []int
+	if len(values) <= maxCompared && !slices.ContainsFunc(values, func(value any) bool { return !isComparable(value) }) {
+		for i, value := range values {
+			if first := slices.Index(values, value); first < i && slices.Index(values[first+1:], value) == i-first-1 {
+				indexes = append(indexes, i)
+			}
+		}
+		return indexes
+	}
 	count := make(map[any]int, len(values))
 	for i, value := range values {
-		switch value.(type) {
-		case map[string]any, []any:
+		if !isComparable(value) {
 			content, err := json.Marshal(value)
 			if err != nil {
 				v.note(fmt.Sprintf("%s[%d]: %v", v.field(), i, err))
@@ -123,5 +159,5 @@ func (v *validator) duplicates(values []any) []int {
 	return indexes
 }
 
-// compound is the JSON of an object or list, other than a string of the same text.
+// compound is the JSON of an object or list. It differs from a string of the same text.
 type compound string

@@ -20,7 +20,7 @@ func (v *validator) metadata(obj map[string]any, s *Schema) {
 		return
 	}
 	fields, _ := metadata.(map[string]any)
-	if fields["name"] == nil && fields["generateName"] == nil {
+	if text(fields["name"]) == "" && text(fields["generateName"]) == "" {
 		v.push("metadata")
 		v.reject("required", "has neither name nor generateName", "set metadata.name")
 		v.pop()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// required validates that an object has the fields that its schema requires. A null is as good as no field of a Go type.
+// required validates that no required field is missing. A null in a Go type counts as missing.
 func (v *validator) required(obj map[string]any, s *Schema) {
 	for _, name := range s.Required {
 		child, found := obj[name]

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// RuleCompiler compiles the CEL rules of schemas. Rules of package apitest/cel is one. It is safe for concurrent use.
+// RuleCompiler compiles the CEL rules of schemas. Rules of package apitest/cel implements it. It is safe for concurrent use.
 type RuleCompiler interface {
 	// Compile returns the rules of an openAPIV3Schema.
 	Compile(openAPIV3 map[string]any) (Rules, error)

@@ -134,11 +134,6 @@ func (v *validator) text(value string, s *Schema) {
 	}
 }
 
-const quantityName = "io.k8s.apimachinery.pkg.api.resource.Quantity"
-
-// isQuantity matches https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/.
-var isQuantity = matcher(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`)
-
 // maxPattern bounds the length of a pattern that is compiled.
 const maxPattern = 16 << 10
 
@@ -171,7 +166,7 @@ func (v *validator) matches(value string, s *Schema) {
 	}
 }
 
-// isOfEnum reports whether a value is one of an enum. Go code has a default in place of an empty string.
+// isOfEnum reports whether an enum has a value. Go code has a default in place of an empty string.
 func (v *validator) isOfEnum(value any, s *Schema) bool {
 	if value == "" && v.isTyped {
 		return true
@@ -184,7 +179,7 @@ func (v *validator) isOfEnum(value any, s *Schema) bool {
 	return false
 }
 
-// equalJSON reports whether a value equals one of an enum. The server converts numbers to the type of the enum's number.
+// equalJSON reports whether a value equals an enum's. The server converts numbers to the type of the enum's number.
 func equalJSON(value, allowed any) bool {
 	n, isNumber := toNumber(value)
 	m, isOther := toNumber(allowed)

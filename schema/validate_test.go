@@ -82,12 +82,12 @@ func TestSchema_Validate_ProblemsOfCustomResources(t *testing.T) {
 		{`"a": {"type": "string", "minLength": 2, "maxLength": 3}`, `"a": "äöüß"`, []string{`maxLength: spec.a: has 4 characters, the schema says at most 3`}},
 		{`"a": {"type": "integer", "minimum": 1, "maximum": 5, "exclusiveMaximum": true, "multipleOf": 2}`, `"a": 5`, []string{`maximum: spec.a: is 5, the schema says less than 5`, `multipleOf: spec.a: is 5, the schema says a multiple of 2`}},
 		{`"a": {"type": "integer", "format": "int32"}`, `"a": 3000000000`, []string{`format: spec.a: is 3000000000, the schema says int32 (it has at most 32 bits)`}},
-		{`"a": {"type": "array", "minItems": 2, "items": {"type": "string"}}`, `"a": ["x"]`, []string{`minItems: spec.a: has 1 items, the schema says at least 2`}},
+		{`"a": {"type": "array", "minItems": 2, "items": {"type": "string"}}`, `"a": ["x"]`, []string{`minItems: spec.a: has 1 item, the schema says at least 2`}},
 		{`"a": {"type": "object", "maxProperties": 1, "additionalProperties": {"type": "string"}}`, `"a": {"x": "", "y": ""}`, []string{`maxProperties: spec.a: has 2 fields, the schema says at most 1`}},
-		{`"a": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}`, `"a": ["x", "y", "x"]`, []string{`x-kubernetes-list-type: spec.a[2]: is in the list twice: "x", the schema says each item once (remove one of them)`}},
+		{`"a": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}`, `"a": ["x", "y", "x"]`, []string{`x-kubernetes-list-type: spec.a[2]: is in the list twice: "x", the schema says each item once (remove it)`}},
 		{`"a": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "protocol"], "items": {"type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}, "protocol": {"type": "string", "default": "TCP"}}}}`,
 			`"a": [{"port": 80}, {"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP"}]`,
-			[]string{`x-kubernetes-list-type: spec.a[1]: has the same port 80, protocol "TCP" as another item, the schema says each once (change or remove one of them)`}},
+			[]string{`x-kubernetes-list-type: spec.a[1]: has the same port 80, protocol "TCP" as another item, the schema says each once (change or remove it)`}},
 		{`"a": {"x-kubernetes-int-or-string": true}`, `"a": true`, []string{`type: spec.a: is true, the schema says an integer or string`}},
 		{`"a": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"b": {"type": "object"}}}`, `"a": {"c": {"d": 1}, "b": {"d": 1}}`,
 			[]string{`unknown: spec.a.b.d: the schema has no such field (the schema describes no fields here)`}},
@@ -238,7 +238,7 @@ func TestSchema_Validate_GoTypes(t *testing.T) {
 		`"containers": [{"name": "a", "other": "x", "cpu": 1}], "restartPolicy": ""`:           nil,
 		`"containers": [{"name": "a", "other": "x", "cpu": "100mm"}], "started": null`:         {`format: spec.containers[0].cpu: is "100mm", the schema says a quantity (write 500m, 2 or 1Gi)`},
 		`"containers": [{"image": "a"}]`:                                                       {`required: spec.containers[0].name: is missing, the schema requires it (add it: a string)`, `warning: required: spec.containers[0].other: is missing, the schema requires it (add it: a string)`, `unknown: spec.containers[0].image: the schema has no such field (the fields are cpu, name, other, ports)`},
-		`"containers": [{"name": "a", "other": "x", "ports": [{"port": 1}, {"port": 1}, {}]}]`: {`warning: x-kubernetes-list-type: spec.containers[0].ports[1]: has the same port 1 as another item, the schema says each once (a server-side apply rejects it: change or remove one of them)`, `warning: x-kubernetes-list-map-keys: spec.containers[0].ports[2]: has no port, a key of the list's items (a server-side apply rejects it: set port)`},
+		`"containers": [{"name": "a", "other": "x", "ports": [{"port": 1}, {"port": 1}, {}]}]`: {`warning: x-kubernetes-list-type: spec.containers[0].ports[1]: has the same port 1 as another item, the schema says each once (a server-side apply rejects it: change or remove it)`, `warning: x-kubernetes-list-map-keys: spec.containers[0].ports[2]: has no port, a key of the list's items (a server-side apply rejects it: set port)`},
 	} {
 		obj, err := unstructured.Decode([]byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {` + spec + `}}`))
 		require.NoError(t, err)

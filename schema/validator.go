@@ -6,12 +6,11 @@ import (
 	"strconv"
 )
 
-// maxSteps bounds the work for an object: schemas applied to values, and parts of strings matched with patterns. Schemas that refer
-// to each other may describe the same value in exponentially many ways.
+// maxSteps bounds the work for an object: schemas applied to values, and parts of strings matched with patterns. Schemas with
+// references may describe a value in exponentially many ways.
 const maxSteps = 5_000_000
 
-// maxNesting bounds the schemas that are applied inside each other. It is larger than the nesting of any object that a server
-// accepts.
+// maxNesting bounds the nesting of applied schemas. It is larger than the nesting of any accepted object.
 const maxNesting = 20_000
 
 // validator validates an object. It reports problems at the current path.
@@ -192,10 +191,10 @@ func (v *validator) hasType(value any, s *Schema) bool {
 		return actual == "integer" || actual == "string"
 	case s.Type == "":
 		// Server's validation of custom resources: a format implies a string.
-		return v.isTyped || checkedFormat(s.Type, s.Format) == "" || actual == "string" || actual == "array"
+		return v.isTyped || !s.hasStringFormat() || actual == "string" || actual == "array"
 	case actual == s.Type || actual == "integer" && s.Type == "number":
 		return true
-	case actual == "array" && !v.isTyped && s.Type == "string" && checkedFormat(s.Type, s.Format) != "":
+	case actual == "array" && !v.isTyped && s.Type == "string" && s.hasStringFormat():
 		v.warn("type", "is a list, the schema says string ("+s.Format+")", "the server accepts a list in place of a string with a format")
 		return true
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/schema"
 )
 
 // Validate validates obj by the schema, except for CEL rules, object metadata and the scale subresource. old is the previous
@@ -113,17 +114,14 @@ func newValidator(schema *spec.Schema, root any, path string, options ...validat
 
 // RuleCompiler compiles the CEL rules of schemas. It is safe for concurrent use.
 type RuleCompiler interface {
-	// Compile returns the rules of an openAPIV3Schema.
-	Compile(openAPIV3 map[string]any) (Rules, error)
+	schema.RuleCompiler
+
 	// ValidateDefinition returns the errors in the rules of a CustomResourceDefinition. old is nil for a creation.
 	ValidateDefinition(ctx context.Context, definition, old map[string]any) field.ErrorList
 }
 
-// Rules evaluates the CEL rules of a schema. It is safe for concurrent use.
-type Rules interface {
-	// Validate returns the rules broken by obj. old is nil for a creation.
-	Validate(ctx context.Context, obj, old map[string]any) field.ErrorList
-}
+// Rules evaluates the CEL rules of a schema.
+type Rules = schema.Rules
 
 // blockingMessage is added by the API server to errors that prevent the evaluation of rules.
 const blockingMessage = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"

@@ -1,4 +1,6 @@
-package schema
+// Package format validates the formats of strings that the API server validates in custom resources. They are those of package
+// strfmt of kube-openapi, with its deviations from the standards.
+package format
 
 import (
 	"encoding/base64"
@@ -7,6 +9,7 @@ import (
 	"net/mail"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,52 +18,18 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// checkedFormat returns a format as the server looks it up if it validates the format for values of a type of a custom resource,
-// otherwise "".
-func checkedFormat(typ, format string) string {
-	if typ != "" && typ != "string" || format == "" {
-		return ""
-	}
+// Validator returns the function that validates a format, or nil. isKnown is true if the server validates it. Hyphens have no
+// meaning in the names of formats.
+func Validator(format string) (isValid func(string) bool, isKnown bool) {
 	name := strings.ReplaceAll(format, "-", "")
-	if _, found := formats()[name]; !found {
-		return ""
-	}
-	return name
+	isValid = validators()[name]
+	return isValid, isValid != nil || slices.Contains(rare(), name)
 }
 
-// format validates the format of a string.
-func (v *validator) format(value string, s *Schema) {
-	isValid := true
-	switch name := checkedFormat(s.Type, s.Format); {
-	case v.isTyped:
-		isValid = isTypedFormat(s.Format, value)
-	case name == "" && strings.Contains(rareFormats, " "+strings.ReplaceAll(s.Format, "-", "")+" "):
-		v.note(v.field() + ": the format " + s.Format)
-	case name == "":
-		v.note(v.field() + ": the format " + shortened(s.Format) + " is unknown to Kubernetes")
-	case v.spend(len(value) / 64):
-		isValid = formats()[name](value)
-	}
-	if !isValid {
-		v.fail("format", s, value)
-	}
-}
+// rare returns the formats that the server validates, but this package does not.
+func rare() []string { return []string{"isbn", "isbn10", "isbn13", "creditcard", "rgbcolor"} }
 
-// isTypedFormat reports whether Go code decodes a string of a format.
-func isTypedFormat(format, value string) bool {
-	var err error
-	switch format {
-	case "date-time":
-		_, err = time.Parse(time.RFC3339, value)
-	case "byte":
-		_, err = base64.StdEncoding.DecodeString(value)
-	}
-	return err == nil
-}
-
-// formats are the formats that the server validates in custom resources, without hyphens. They are those of the package strfmt of
-// kube-openapi, with its deviations from the standards.
-var formats = sync.OnceValue(func() map[string]func(string) bool {
+var validators = sync.OnceValue(func() map[string]func(string) bool {
 	return map[string]func(string) bool{
 		"bsonobjectid": func(s string) bool { b, err := hex.DecodeString(s); return err == nil && len(b) == 12 },
 		"uri":          isRequestURI,
@@ -70,12 +39,12 @@ var formats = sync.OnceValue(func() map[string]func(string) bool {
 		"ipv6":         func(s string) bool { return net.ParseIP(s) != nil && strings.Contains(s, ":") },
 		"cidr":         func(s string) bool { _, _, err := netutils.ParseCIDRSloppy(s); return err == nil },
 		"mac":          func(s string) bool { _, err := net.ParseMAC(s); return err == nil },
-		"uuid":         matcher(uuidPattern("[0-9a-f]", "[0-9a-f]")),
-		"uuid3":        matcher(uuidPattern("3", "[0-9a-f]")),
-		"uuid4":        matcher(uuidPattern("4", "[89ab]")),
-		"uuid5":        matcher(uuidPattern("5", "[89ab]")),
-		"ssn":          matcher(`^\d{3}[- ]\d{2}[- ]\d{4}$`),
-		"hexcolor":     matcher(`^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$`),
+		"uuid":         Matcher(uuidPattern("[0-9a-f]", "[0-9a-f]")),
+		"uuid3":        Matcher(uuidPattern("3", "[0-9a-f]")),
+		"uuid4":        Matcher(uuidPattern("4", "[89ab]")),
+		"uuid5":        Matcher(uuidPattern("5", "[89ab]")),
+		"ssn":          Matcher(`^\d{3}[- ]\d{2}[- ]\d{4}$`),
+		"hexcolor":     Matcher(`^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$`),
 		"byte":         isBase64,
 		"password":     func(string) bool { return true },
 		"date":         func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil },
@@ -85,9 +54,6 @@ var formats = sync.OnceValue(func() map[string]func(string) bool {
 		"k8slongname":  func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 },
 	}
 })
-
-// rareFormats are validated by the server, but not here.
-const rareFormats = " isbn isbn10 isbn13 creditcard rgbcolor "
 
 // uuidPattern returns the pattern of a UUID by the first digits of its third and fourth group.
 func uuidPattern(version, variant string) string {
@@ -129,19 +95,19 @@ func isHostname(s string) bool {
 }
 
 var (
-	topLabel  = matcher(`^[a-zA-Z\p{L}]{2,63}$`)
-	hostLabel = matcher(`^[a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\p{S}\p{L}-]*[a-zA-Z0-9\p{S}\p{L}])?$`)
+	topLabel  = Matcher(`^[a-zA-Z\p{L}]{2,63}$`)
+	hostLabel = Matcher(`^[a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\p{S}\p{L}-]*[a-zA-Z0-9\p{S}\p{L}])?$`)
 )
 
 // durationUnits are the units of a duration that Go does not parse: "3 days".
-var durationUnits = matcher(`(?i)\d+\s*(ns|nano|us|µs|micro|ms|milli|s|sec|m|min|h|hr|hour|d|day|w|wk|week)`)
+var durationUnits = Matcher(`(?i)\d+\s*(ns|nano|us|µs|micro|ms|milli|s|sec|m|min|h|hr|hour|d|day|w|wk|week)`)
 
 func isDuration(s string) bool {
 	_, err := time.ParseDuration(s)
 	return err == nil || durationUnits(s)
 }
 
-var clock = matcher(`^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$`)
+var clock = Matcher(`^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$`)
 
 // isDateTime accepts offsets of any size, and any character before the fraction of a second.
 func isDateTime(s string) bool {
@@ -153,27 +119,8 @@ func isDateTime(s string) bool {
 	return err == nil && clock(parts[1])
 }
 
-// formatHint gives an example of a format.
-func formatHint(format string) string {
-	switch strings.ReplaceAll(format, "-", "") {
-	case "datetime":
-		return "write 2006-01-02T15:04:05Z"
-	case "date":
-		return "write 2006-01-02"
-	case "duration":
-		return "write 1h30m"
-	case "byte":
-		return "encode it as base64"
-	case "int32":
-		return "it has at most 32 bits"
-	case "uri":
-		return "write https://example.com or /path"
-	}
-	return ""
-}
-
-// matcher returns a function that matches a string with a pattern, which it compiles at its first use.
-func matcher(pattern string) func(string) bool {
+// Matcher returns a function for strings. It compiles the pattern at its first use.
+func Matcher(pattern string) func(string) bool {
 	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 	return func(s string) bool { return compiled().MatchString(s) }
 }
