@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -422,7 +421,7 @@ func (r *tally) log(t *testing.T, what string) {
 	t.Helper()
 	t.Logf("%s: %d the same, %d rejected by the server, %d false alarms, %d missed, %d not judged", what, sum(r.same), sum(r.rejected), sum(r.falseAlarms), sum(r.missed), sum(r.unasked))
 	for _, keyword := range slices.Sorted(maps.Keys(r.same)) {
-		t.Log(fmt.Sprintf("  %-16s %6d the same, %6d rejected, %4d false alarms, %4d missed, %4d not judged", keyword, r.same[keyword], r.rejected[keyword],
-			r.falseAlarms[keyword], r.missed[keyword], r.unasked[keyword]))
+		t.Logf("  %-16s %6d the same, %6d rejected, %4d false alarms, %4d missed, %4d not judged", keyword, r.same[keyword], r.rejected[keyword],
+			r.falseAlarms[keyword], r.missed[keyword], r.unasked[keyword])
 	}
 }

@@ -49,8 +49,10 @@ func (s *Schema) hasGoDefault() bool {
 	if s == nil || s.Default == nil {
 		return false
 	}
-	object, isObject := s.Default.(map[string]any)
-	return !reflect.ValueOf(s.Default).IsZero() && !(isObject && len(object) == 0)
+	if object, isObject := s.Default.(map[string]any); isObject {
+		return len(object) > 0
+	}
+	return !reflect.ValueOf(s.Default).IsZero()
 }
 
 // requiredHint names the type of a missing field.
