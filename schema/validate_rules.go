@@ -70,7 +70,7 @@ func isReference(value any) bool {
 	return schema["$ref"] != nil
 }
 
-// blocking are the keywords of problems that keep the server from evaluating rules.
+// isBlocking reports whether the server evaluates no rules after a problem.
 func isBlocking(keyword string) bool {
 	switch keyword {
 	case "type", "required", "enum", "maxLength", "maxItems", "maxProperties", "unknown":
