@@ -55,7 +55,7 @@ func (v *validator) spend(steps int) bool {
 func (v *validator) fail(keyword string, s *Schema, value any) {
 	v.failed++
 	if v.trial == 0 {
-		message, hint := describe(keyword, s, value)
+		message, hint := violation(keyword, s, value)
 		v.add(Problem{Keyword: keyword, Message: message, Hint: hint})
 	}
 }

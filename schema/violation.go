@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// describe returns the message and hint of a value that violates a keyword.
-func describe(keyword string, s *Schema, value any) (message, hint string) {
+// violation returns the message and hint of a value that violates a keyword.
+func violation(keyword string, s *Schema, value any) (message, hint string) {
 	switch keyword {
 	case "type":
 		return "is " + quoted(value) + ", the schema says " + s.typeText(), typeHint(s, value)
