@@ -18,11 +18,13 @@ import (
 // document in memory. It is not safe for concurrent use.
 type YAMLDecoder struct {
 	documents documentReader
-	count     int       // documents read or tried, counting each JSON object in a row
-	rest      document  // the rest of the document behind a JSON object
-	line      int       // first line of the last document with an object
-	items     []*Object // of a list, still to be returned
-	err       error     // returned behind the items
+	count     int        // documents read or tried, counting each JSON object in a row
+	rest      document   // the rest of the document behind a JSON object
+	line      int        // first line of the last document with an object
+	items     []*Object  // of a list, still to be returned
+	positions *positions // of the last document
+	item      int        // number of the last object in its document, counted from 0
+	err       error      // returned behind the items
 }
 
 // NewYAMLDecoder returns a decoder of the documents in r. The caller closes r.
@@ -57,6 +59,7 @@ func (d *YAMLDecoder) Next() (*Object, error) {
 	first := d.items[0]
 	d.items[0] = nil
 	d.items = d.items[1:]
+	d.item++
 	return first, nil
 }
 
@@ -99,6 +102,8 @@ func (d *YAMLDecoder) next() (objs []*Object, err error) {
 			continue
 		}
 		d.line = line
+		d.item = -1
+		d.positions.object = m
 		if err == nil {
 			err = checkType(m)
 		}
@@ -119,6 +124,7 @@ func (d *YAMLDecoder) next() (objs []*Object, err error) {
 // object.
 func (d *YAMLDecoder) object(one document, isJSON bool) (m map[string]any, line int, err error) {
 	content := one.content()
+	d.positions = newPositions(one)
 	if !isJSON && content.text[0] != '{' {
 		return readYAML(one)
 	}
@@ -131,6 +137,7 @@ func (d *YAMLDecoder) object(one document, isJSON bool) (m map[string]any, line 
 		return nil, content.from(size).line, err
 	}
 	d.rest = rest
+	d.positions = newPositions(document{text: content.text[:size], line: content.line})
 	r := jsonread.Borrow(content.text)
 	defer r.Release()
 	if name, found := duplicateField(r); found {

@@ -27,6 +27,17 @@ type Object struct {
 	Document int
 	// Line is the first line of the document's content, counted from 1, or 0 without documents.
 	Line int
+
+	fieldLine func(path ...any) int // nil unless Reader.FieldLines is set
+}
+
+// FieldLine returns the line of a field in the source, counted from 1, by a path of names (string) and indexes (int). For a missing
+// field it is the line of the field around it. Without [Reader].FieldLines it is Line.
+func (o *Object) FieldLine(path ...any) int {
+	if o.fieldLine == nil {
+		return o.Line
+	}
+	return o.fieldLine(path...)
 }
 
 // Position returns the position of the object for errors: "web.yaml: document 3, line 41". For an object without a document it is
@@ -46,7 +57,9 @@ func (o *Object) Position() string {
 
 // Decode returns the objects of a stream of YAML or JSON up to the first error, and the error. It replaces lists by their items
 // (see [unstructured.YAMLDecoder]). source names the stream in errors.
-func Decode(source string, in io.Reader) ([]*Object, error) {
+func Decode(source string, in io.Reader) ([]*Object, error) { return decode(source, in, false) }
+
+func decode(source string, in io.Reader, withLines bool) ([]*Object, error) {
 	var all []*Object
 	decoder := unstructured.NewYAMLDecoder(in)
 	for obj, err := range decoder.All() {
@@ -54,7 +67,11 @@ func Decode(source string, in io.Reader) ([]*Object, error) {
 			return all, fmt.Errorf("%s: %w", source, err)
 		}
 		document, line := decoder.Position()
-		all = append(all, &Object{Object: obj, Source: source, Document: document, Line: line})
+		one := &Object{Object: obj, Source: source, Document: document, Line: line}
+		if withLines {
+			one.fieldLine = decoder.FieldLines()
+		}
+		all = append(all, one)
 	}
 	return all, nil
 }

@@ -235,3 +235,52 @@ func ExampleValidate() {
 	// Output:
 	// web.yaml: document 2, line 6: ConfigMap "a" is a duplicate of web.yaml: document 1, line 1 (remove either)
 }
+
+func TestObject_FieldLine(t *testing.T) {
+	const text = `# a comment
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - name: x
+    image: y
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Pod}
+- apiVersion: v1
+  kind: PodList
+  items:
+  - kind: Pod
+    apiVersion: v1
+    spec: &spec
+      nodeName: b
+  - {kind: Pod, apiVersion: v1,
+     spec: *spec}
+---
+{"kind": "Pod", "apiVersion": "v1"}
+{"kind": "Pod", "apiVersion": "v1",
+ "spec": {
+  "nodeName": "c"}}
+`
+	reader := &manifest.Reader{Paths: []string{manifest.Stdin}, In: strings.NewReader(text), FieldLines: true}
+	objects, err := reader.Read(t.Context())
+	require.NoError(t, err)
+	require.Len(t, objects, 6)
+	for _, c := range []struct {
+		object int
+		path   []any
+		want   int
+	}{
+		{0, nil, 3}, {0, []any{"metadata", "name"}, 5}, {0, []any{"spec", "containers", 0, "image"}, 9}, {0, []any{"spec", "containers", 0, "missing", "x"}, 8},
+		{0, []any{"spec", "containers", 7}, 7}, {0, []any{"spec"}, 6}, {0, []any{0}, 3},
+		{1, []any{"kind"}, 14}, {2, []any{"spec", "nodeName"}, 21}, {3, []any{"spec"}, 23}, {3, []any{"spec", "nodeName"}, 21},
+		{4, []any{"kind"}, 25}, {5, []any{"spec", "nodeName"}, 28},
+	} {
+		assert.Equal(t, c.want, objects[c.object].FieldLine(c.path...), "object %d: %v", c.object, c.path)
+	}
+	assert.Equal(t, 1, (&manifest.Object{Line: 1}).FieldLine("spec"))
+}

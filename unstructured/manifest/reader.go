@@ -26,6 +26,8 @@ type Reader struct {
 	FS fs.FS
 	// In is read for the path "-".
 	In io.Reader
+	// FieldLines keeps the text of all documents for [Object.FieldLine].
+	FieldLines bool
 	// Client requests URLs. nil means a client with the default transport, without cookies. Reader sends no credentials: it rejects
 	// a URL with a user.
 	Client *http.Client
@@ -85,20 +87,20 @@ func (r *Reader) Read(ctx context.Context) ([]*Object, error) {
 func (r *Reader) readFile(ctx context.Context, path string) ([]*Object, error) {
 	switch {
 	case path == Stdin:
-		return readStdin(ctx, r.In)
+		return readStdin(ctx, r.In, r.FieldLines)
 	case isURL(path):
-		return readURL(ctx, r.Client, path)
+		return readURL(ctx, r.Client, path, r.FieldLines)
 	}
 	file, err := r.fileSystem().Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	return Decode(path, file)
+	return decode(path, file, r.FieldLines)
 }
 
 // readStdin decodes in until ctx is done: a read of a terminal cannot be interrupted.
-func readStdin(ctx context.Context, in io.Reader) ([]*Object, error) {
+func readStdin(ctx context.Context, in io.Reader, withLines bool) ([]*Object, error) {
 	if in == nil {
 		return nil, errors.New("read -: the program has no standard input (name a file)")
 	}
@@ -108,7 +110,7 @@ func readStdin(ctx context.Context, in io.Reader) ([]*Object, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		objects, err := Decode(stdinName, in)
+		objects, err := decode(stdinName, in, withLines)
 		done <- result{objects, err}
 	}()
 	select {

@@ -39,14 +39,14 @@ func validateURL(address string) error {
 }
 
 // readURL decodes the body of a URL.
-func readURL(ctx context.Context, client *http.Client, address string) ([]*Object, error) {
+func readURL(ctx context.Context, client *http.Client, address string, withLines bool) ([]*Object, error) {
 	name := sanitize.URL(address)
 	body, err := openURL(ctx, cmp.Or(client, &http.Client{CheckRedirect: checkRedirect}), address)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	defer func() { _ = body.Close() }() // only read
-	return Decode(name, &limitedReader{in: body, left: maxBody})
+	return decode(name, &limitedReader{in: body, left: maxBody}, withLines)
 }
 
 // openURL returns the body of a successful response.
