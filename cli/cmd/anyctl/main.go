@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/inspect"
 	"github.com/anykind/anykind/cli/internal/command/plans"
 	"github.com/anykind/anykind/cli/internal/command/pod"
+	"github.com/anykind/anykind/cli/internal/command/validate"
 	"github.com/anykind/anykind/cli/internal/printable"
 )
 
@@ -40,7 +41,7 @@ func run(args []string) int {
 	state.Connection.FieldManager = "anyctl"
 	root := command.Root(state, slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
-		definition.Commands(state), plans.Commands(state),
+		definition.Commands(state), plans.Commands(state), validate.Commands(state),
 	)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

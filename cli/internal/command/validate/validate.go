@@ -1,0 +1,245 @@
+// Package validate implements validate.
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/schema"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/anykind/anykind/unstructured/manifest"
+)
+
+// Commands returns the package's commands.
+func Commands(s *command.State) []*cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "validate -f FILENAME",
+		Short: "Validate manifests by the server's schemas, also offline",
+		Long: "Validate manifests by the server's schemas: unknown fields, types, required fields, enums, patterns, formats, bounds and keys of " +
+			"lists. Definitions among the files count. Nothing is sent to the server but requests for schemas, and with --schemas nothing at " +
+			"all. The output names what was not checked: rules of x-kubernetes-validations, and the validation in Go of built-in kinds, " +
+			"for which a dry run is the check.\n\nWith several --schemas, the files are validated for several versions of a server at once.\n\n" +
+			"The exit status is 1 if an object is not valid, and 2 if an object could not be checked: a broken file, a kind without a schema.",
+		Example: "  anyctl validate -f ./deploy\n  anyctl validate --save-schemas schemas/1.37\n" +
+			"  anyctl validate -f ./deploy --schemas schemas/1.34 --schemas schemas/1.37 -o github",
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+	}
+	fs := cmd.Flags()
+	o.files.AddFlags(fs, "containing the objects to validate")
+	fs.StringSliceVar(&o.schemas, "schemas", nil, "Folder with saved schemas to validate by, in place of the server's. Can be repeated.")
+	fs.StringVar(&o.save, "save-schemas", "", "Write the server's schemas to a folder for --schemas.")
+	fs.StringVarP(&o.output, "output", "o", "text", "Output format. One of: text, json, sarif, github.")
+	return []*cobra.Command{cmd}
+}
+
+type options struct {
+	files   flags.Files
+	schemas []string
+	save    string
+	output  string
+}
+
+const (
+	invalidCode    = 1
+	notCheckedCode = 2 // also for errors
+)
+
+func (o *options) run(ctx context.Context, s *command.State, args []string) error {
+	write := writers()[o.output]
+	switch {
+	case write == nil:
+		return notChecked(fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: github,json,sarif,text", o.output))
+	case o.files.IsEmpty() && o.save == "":
+		return notChecked(errors.New("must specify -f or --save-schemas"))
+	}
+	if o.save != "" {
+		if err := save(ctx, s, o.save); err != nil || o.files.IsEmpty() {
+			return notChecked(err)
+		}
+	}
+	o.files.In = s.In
+	o.files.FieldLines = true
+	objects, broken := command.ReadFiles(ctx, &o.files, args)
+	if broken != nil && len(objects) == 0 {
+		return notChecked(broken)
+	}
+	servers, err := o.servers(ctx, s, definitions(objects))
+	if err != nil {
+		return notChecked(err)
+	}
+	r, err := validate(ctx, servers, objects)
+	if err != nil {
+		return notChecked(err)
+	}
+	if err := write(s.Out, r); err != nil {
+		return err
+	}
+	switch {
+	case r.Invalid > 0:
+		return errors.Join(notChecked(broken), &command.ExitError{Code: invalidCode}) // the output has the problems
+	case broken != nil:
+		return notChecked(broken)
+	case r.WithoutSchema > 0:
+		return &command.ExitError{Code: notCheckedCode}
+	}
+	return nil
+}
+
+func notChecked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &command.ExitError{Code: notCheckedCode, Err: err}
+}
+
+func save(ctx context.Context, s *command.State, dir string) error {
+	conn, err := s.Connection.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	return schema.New(conn, nil).Save(ctx, dir)
+}
+
+// server has the schemas of a server, or of a folder.
+type server struct {
+	name    string // of the folder, empty for the connected server
+	schemas *schema.Client
+}
+
+// servers returns the servers of --schemas, or the connected one.
+func (o *options) servers(ctx context.Context, s *command.State, defined []*unstructured.Object) (servers []server, err error) {
+	if len(o.schemas) == 0 {
+		conn, err := s.Connection.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server{schemas: schema.New(conn, &schema.Options{Dir: s.Connection.CacheDir})})
+	}
+	for _, dir := range o.schemas {
+		offline, err := schema.NewOffline(dir)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server{filepath.Base(filepath.Clean(dir)), offline})
+	}
+	for i := range servers {
+		if servers[i].schemas, err = servers[i].schemas.WithDefinitions(defined...); err != nil {
+			return nil, err
+		}
+	}
+	return servers, nil
+}
+
+// definitions returns the definitions among objects. Broken definitions are left to the validation.
+func definitions(objects []*manifest.Object) (defined []*unstructured.Object) {
+	none, err := schema.NewOffline("")
+	if err != nil {
+		return nil
+	}
+	for _, obj := range objects {
+		if _, err := none.WithDefinitions(obj.Object); err == nil {
+			defined = append(defined, obj.Object)
+		}
+	}
+	return defined
+}
+
+// validate validates objects by the schemas of each server.
+func validate(ctx context.Context, servers []server, objects []*manifest.Object) (*report, error) {
+	r := &report{Objects: len(objects), names: names(servers)}
+	for _, obj := range objects {
+		verdict := verdict{}
+		for _, one := range servers {
+			if err := verdict.add(ctx, one, obj); err != nil {
+				return nil, err
+			}
+		}
+		r.add(&verdict, obj)
+	}
+	return r, nil
+}
+
+func names(servers []server) (names []string) {
+	for _, one := range servers {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// verdict has the findings about an object.
+type verdict struct {
+	findings   []finding
+	notChecked []string
+	invalidOn  []string // names of servers
+	missingOn  []string
+}
+
+// add validates an object by the schema of a server.
+func (v *verdict) add(ctx context.Context, on server, obj *manifest.Object) error {
+	gvk := obj.GroupVersionKind()
+	s, err := on.schemas.Kind(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		v.missingOn = append(v.missingOn, on.name)
+		v.find(on.name, finding{Level: levelError, Keyword: keywordNoSchema, Message: "no schema of the kind", Hint: otherVersions(ctx, on.schemas, gvk)})
+		return nil
+	} else if err != nil {
+		return err
+	}
+	result := s.Validate(ctx, obj.Object, nil)
+	for _, problem := range result.Problems {
+		f := finding{Level: levelError, Path: problem.Path, Field: problem.Field(), Keyword: problem.Keyword, Message: problem.Message, Hint: problem.Hint}
+		if problem.IsWarning {
+			f.Level = levelWarning
+		} else if !slices.Contains(v.invalidOn, on.name) {
+			v.invalidOn = append(v.invalidOn, on.name)
+		}
+		v.find(on.name, f)
+	}
+	for _, what := range result.NotChecked {
+		if !slices.Contains(v.notChecked, what) {
+			v.notChecked = append(v.notChecked, what)
+		}
+	}
+	return nil
+}
+
+// find adds a finding, or the server to an equal finding.
+func (v *verdict) find(name string, f finding) {
+	for i := range v.findings {
+		if one := &v.findings[i]; one.Field == f.Field && one.Message == f.Message && one.Hint == f.Hint && one.Level == f.Level {
+			one.Servers = append(one.Servers, name)
+			return
+		}
+	}
+	f.Servers = []string{name}
+	v.findings = append(v.findings, f)
+}
+
+// otherVersions names the served versions of a kind.
+func otherVersions(ctx context.Context, schemas *schema.Client, gvk kschema.GroupVersionKind) string {
+	kinds, err := schemas.Kinds(ctx)
+	if err != nil {
+		return ""
+	}
+	var versions []string
+	for _, kind := range kinds {
+		if kind.Kind == gvk.Kind && (kind.Group == gvk.Group || kind.Version != gvk.Version) {
+			versions = append(versions, kind.GroupVersion().String())
+		}
+	}
+	if len(versions) == 0 {
+		return ""
+	}
+	return "there is " + gvk.Kind + " of " + strings.Join(versions, ", ")
+}
