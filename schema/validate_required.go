@@ -2,7 +2,6 @@ package schema
 
 import (
 	_ "embed" // required.txt
-	"reflect"
 	"strings"
 	"sync"
 )
@@ -46,13 +45,7 @@ var isRequired = sync.OnceValue(func() map[string]bool {
 
 // hasGoDefault reports whether a missing field of a Go type gets a value. The published default of most fields is Go's zero value.
 func (s *Schema) hasGoDefault() bool {
-	if s == nil || s.Default == nil {
-		return false
-	}
-	if object, isObject := s.Default.(map[string]any); isObject {
-		return len(object) > 0
-	}
-	return !reflect.ValueOf(s.Default).IsZero()
+	return s != nil && s.Default != nil && !isZero(s.Default)
 }
 
 // requiredHint names the type of a missing field.

@@ -67,6 +67,9 @@ func run(ctx context.Context) error {
 }
 
 func generic(ctx context.Context, client *dynamic.Client, out io.Writer) error {
+	if err := validate(ctx, out); err != nil {
+		return err
+	}
 	untyped, remove, err := define(ctx, client, out)
 	if err != nil {
 		return err

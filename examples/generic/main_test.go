@@ -18,7 +18,8 @@ func TestGeneric(t *testing.T) {
 	c := client.Connect(t, "admin")
 	var out bytes.Buffer
 	require.NoError(t, generic(t.Context(), c, &out))
-	assert.Equal(t, `defined generic.example.com/v1, Kind=Foo
+	assert.Equal(t, `not valid: spec.replicsa: the schema has no such field (did you mean replicas?)
+defined generic.example.com/v1, Kind=Foo
 created Foo baz: {Info:unpatched baz Replicas:1}
 patched the status of baz: {IsBad:true}
 applied qux: {Info: Replicas:2}

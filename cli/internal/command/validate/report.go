@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -83,6 +84,7 @@ func (r *report) add(v *verdict, obj *manifest.Object) {
 			one.WithoutSchema++
 		}
 	}
+	first := len(r.Findings)
 	for _, f := range v.findings {
 		f.File = obj.Source
 		f.Line = obj.FieldLine(f.Path...)
@@ -92,6 +94,7 @@ func (r *report) add(v *verdict, obj *manifest.Object) {
 		}
 		r.Findings = append(r.Findings, f)
 	}
+	slices.SortStableFunc(r.Findings[first:], func(a, b finding) int { return cmp.Compare(a.Line, b.Line) })
 	for _, what := range v.notChecked {
 		r.addUnknown(obj.GetKind()+" of "+obj.GetAPIVersion(), what)
 	}

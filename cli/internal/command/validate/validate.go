@@ -87,7 +87,7 @@ func (o *options) run(ctx context.Context, s *command.State, args []string) erro
 	}
 	switch {
 	case r.Invalid > 0:
-		return errors.Join(notChecked(broken), &command.ExitError{Code: invalidCode}) // the output has the problems
+		return errors.Join(&command.ExitError{Code: invalidCode}, broken) // the output has the problems
 	case broken != nil:
 		return notChecked(broken)
 	case r.WithoutSchema > 0:
@@ -104,11 +104,11 @@ func notChecked(err error) error {
 }
 
 func save(ctx context.Context, s *command.State, dir string) error {
-	conn, err := s.Connection.Conn(ctx)
+	schemas, err := s.Connection.Schemas(ctx)
 	if err != nil {
 		return err
 	}
-	return schema.New(conn, nil).Save(ctx, dir)
+	return schemas.Save(ctx, dir)
 }
 
 // server has the schemas of a server, or of a folder.
@@ -120,11 +120,11 @@ type server struct {
 // servers returns the servers of --schemas, or the connected one.
 func (o *options) servers(ctx context.Context, s *command.State, defined []*unstructured.Object) (servers []server, err error) {
 	if len(o.schemas) == 0 {
-		conn, err := s.Connection.Conn(ctx)
+		schemas, err := s.Connection.Schemas(ctx)
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, server{schemas: schema.New(conn, &schema.Options{Dir: s.Connection.CacheDir})})
+		servers = append(servers, server{schemas: schemas})
 	}
 	for _, dir := range o.schemas {
 		offline, err := schema.NewOffline(dir)
@@ -218,7 +218,9 @@ func (v *verdict) add(ctx context.Context, on server, obj *manifest.Object) erro
 func (v *verdict) find(name string, f finding) {
 	for i := range v.findings {
 		if one := &v.findings[i]; one.Field == f.Field && one.Message == f.Message && one.Hint == f.Hint && one.Level == f.Level {
-			one.Servers = append(one.Servers, name)
+			if !slices.Contains(one.Servers, name) {
+				one.Servers = append(one.Servers, name)
+			}
 			return
 		}
 	}
