@@ -126,11 +126,11 @@ func (g generator) faulty(keyword string, at site, value any) (changed any, isRe
 	case "number format":
 		return []any{int64(1 << 31), int64(1<<31 - 1), int64(-1 << 31), int64(-1<<31 - 1), 1e10, 1.5, 1e40, -1e300, 9.3e18}[g.IntN(9)], false
 	case "minimum":
-		return g.near(*s.Minimum), false
+		return g.aroundBound(*s.Minimum), false
 	case "maximum":
-		return g.near(*s.Maximum), false
+		return g.aroundBound(*s.Maximum), false
 	case "multipleOf":
-		return g.near(*s.MultipleOf * float64(g.IntN(5))), false
+		return g.aroundBound(*s.MultipleOf * float64(g.IntN(5))), false
 	case "minItems":
 		items := value.([]any)
 		return items[:min(len(items), max(0, int(*s.MinItems)-g.IntN(2)))], false
@@ -148,8 +148,8 @@ func (g generator) faulty(keyword string, at site, value any) (changed any, isRe
 	return obj, false
 }
 
-// near returns a number at or next to a bound.
-func (g generator) near(bound float64) any {
+// aroundBound returns a number at or next to a bound.
+func (g generator) aroundBound(bound float64) any {
 	n := int64(max(min(bound, 1e15), -1e15))
 	return []any{n, n - 1, n + 1, float64(n) + 0.5, float64(n) - 0.5, bound}[g.IntN(6)]
 }

@@ -105,18 +105,22 @@ func typeHint(s *Schema, value any) string {
 	return ""
 }
 
-const maxEnumText = 300
+// maxListed bounds the values or fields in a text.
+const maxListed = 16
 
 func enumText(enum []any) string {
 	var texts []string
-	for _, one := range enum {
+	for _, one := range enum[:min(len(enum), maxListed)] {
 		text, err := json.Marshal(one)
 		if err != nil {
 			text = []byte(fmt.Sprint(one))
 		}
 		texts = append(texts, string(text))
 	}
-	return sanitize.Join(texts, maxEnumText)
+	if len(enum) > maxListed {
+		texts = append(texts, "…")
+	}
+	return sanitize.Join(texts, maxError)
 }
 
 // enumHint suggests a value of an enum.
@@ -152,10 +156,13 @@ func (s *Schema) unknownHint(name string) string {
 	if path := s.findBelow(name); path != "" {
 		return "did you mean " + path + "?"
 	}
-	if len(s.properties) == 0 {
+	switch count := len(s.properties); {
+	case count == 0:
 		return "the schema describes no fields here"
+	case count > maxListed:
+		return ""
 	}
-	return "the fields are " + sanitize.Join(slices.Sorted(maps.Keys(s.properties)), maxEnumText)
+	return "the fields are " + sanitize.Join(slices.Sorted(maps.Keys(s.properties)), maxError)
 }
 
 const (

@@ -55,7 +55,7 @@ STDIN:12: Deployment "web": spec.template.spec.containers[0].imagePullPolicy: is
 STDIN:13: Deployment "web": spec.template.spec.containers[0].ports[0].containerPort: is missing, the schema requires it (add it: an integer)
 STDIN:13: Deployment "web": spec.template.spec.containers[0].ports[0].containerport: the schema has no such field (did you mean containerPort?)
 STDIN:15: Deployment "old": no schema of the kind (there is Deployment of apps/v1)
-not checked: Deployment of apps/v1 (1 object): the validation of the API server in Go: the schema has only fields, types and a part of the required fields and enums (a dry run has all)
+not checked of Deployment of apps/v1: the validation of the API server in Go: the schema has only fields, types and a part of the required fields and enums (a dry run has all)
 2 objects: 1 not valid, 1 without a schema
 `, strings.ReplaceAll(stdout, "warning: deprecated", ""))
 	offline, _, code := run(t, manifest, "-f", "-", "--schemas", dir)

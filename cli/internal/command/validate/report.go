@@ -147,8 +147,10 @@ func writeText(w io.Writer, r *report) error {
 		}
 		fmt.Fprintln(&b, printable.Line(f.position()+": "+f.Object+": "+level+f.text()))
 	}
-	for _, what := range r.NotChecked {
-		fmt.Fprintln(&b, printable.Line(fmt.Sprintf("not checked: %s (%s): %s", what.Kind, count(what.Objects, "object"), what.What)))
+	for i, what := range r.NotChecked {
+		if !slices.ContainsFunc(r.NotChecked[:i], func(one unknown) bool { return one.What == what.What }) {
+			fmt.Fprintln(&b, printable.Line("not checked of "+strings.Join(r.kindsOf(what.What), ", ")+": "+what.What))
+		}
 	}
 	fmt.Fprintln(&b, r.summary())
 	for _, one := range r.Servers {
@@ -156,6 +158,16 @@ func writeText(w io.Writer, r *report) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// kindsOf returns the kinds of which something was not checked.
+func (r *report) kindsOf(what string) (kinds []string) {
+	for _, one := range r.NotChecked {
+		if one.What == what {
+			kinds = append(kinds, one.Kind)
+		}
+	}
+	return kinds
 }
 
 func (r *report) summary() string { return verdictText(r.Objects, r.Invalid, r.WithoutSchema) }

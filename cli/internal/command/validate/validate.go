@@ -32,7 +32,7 @@ func Commands(s *command.State) []*cobra.Command {
 			"for which a dry run is the check.\n\nWith several --schemas, the files are validated for several versions of a server at once.\n\n" +
 			"The exit status is 1 if an object is not valid, and 2 if an object could not be checked: a broken file, a kind without a schema.",
 		Example: "  anyctl validate -f ./deploy\n  anyctl validate --save-schemas schemas/1.37\n" +
-			"  anyctl validate -f ./deploy --schemas schemas/1.34 --schemas schemas/1.37 -o github",
+			"  anyctl validate -f ./deploy --schemas schemas/1.35 --schemas schemas/1.37 -o github",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
 	fs := cmd.Flags()

@@ -102,8 +102,8 @@ widgets.yaml:8: Widget "bad": warning: Widget of example.com/v1 is deprecated
 widgets.yaml:13: Widget "bad": spec.size: is "3", the schema says an integer (write 3 without quotes)
 widgets.yaml:14: Widget "bad": spec.colour: the schema has no such field (did you mean color?)
 crd.yaml:1: CustomResourceDefinition "widgets.example.com": no schema of the kind
-not checked: Widget of example.com/v1 (1 object): the rule in x-kubernetes-validations that applies: without an evaluator
-not checked: Widget of example.com/v1 (1 object): the rule in x-kubernetes-validations that applies: the server evaluates them once the other problems are fixed
+not checked of Widget of example.com/v1: the rule in x-kubernetes-validations that applies: without an evaluator
+not checked of Widget of example.com/v1: the rule in x-kubernetes-validations that applies: the server evaluates them once the other problems are fixed
 3 objects: 1 not valid, 1 without a schema
 `, stdout)
 	assert.Empty(t, stderr)
