@@ -171,9 +171,10 @@ func (v *validator) matches(value string, s *Schema) {
 	}
 }
 
-// isOfEnum reports whether an enum has a value. Go code has a default in place of an empty string.
+// isOfEnum reports whether an enum has a value. Go code has a default in place of an empty string, and the server ignores the status
+// of a new object.
 func (v *validator) isOfEnum(value any, s *Schema) bool {
-	if value == "" && v.isTyped {
+	if v.isTyped && (value == "" || len(v.path) > 0 && v.path[0].name == "status") {
 		return true
 	}
 	for _, allowed := range s.Enum {

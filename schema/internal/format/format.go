@@ -73,17 +73,21 @@ const (
 	maxLabel    = 63
 )
 
-// isHostname accepts letters and symbols of any script. A name with dots ends in a label of letters.
+// isHostname accepts letters and symbols of any script. A name with dots ends in a label of letters. A name without dots has a
+// hyphen at most behind its first character.
 func isHostname(s string) bool {
 	if len(s) > maxHostname {
 		return false
 	}
 	labels := strings.Split(s, ".")
+	if len(labels) == 1 {
+		return len(s) <= maxLabel && singleLabel(s)
+	}
 	for i, label := range labels {
 		switch isLast := i == len(labels)-1; {
 		case len(label) > maxLabel:
 			return false
-		case isLast && i > 0:
+		case isLast:
 			if !topLabel(label) {
 				return false
 			}
@@ -95,6 +99,8 @@ func isHostname(s string) bool {
 }
 
 var (
+	singleLabel = Matcher(`^[a-zA-Z0-9\p{S}\p{L}](-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?$`)
+
 	topLabel  = Matcher(`^[a-zA-Z\p{L}]{2,63}$`)
 	hostLabel = Matcher(`^[a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\p{S}\p{L}-]*[a-zA-Z0-9\p{S}\p{L}])?$`)
 )

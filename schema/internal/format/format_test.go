@@ -14,7 +14,7 @@ func TestValidator_Formats(t *testing.T) {
 		"bsonobjectid":   {[]string{"507f1f77bcf86cd799439011"}, []string{"507f", "x07f1f77bcf86cd799439011"}},
 		"uri":            {[]string{"https://example.com", "/path"}, []string{"", "path"}},
 		"email":          {[]string{"a@example.com"}, []string{"a", "@"}},
-		"hostname":       {[]string{"a", "1a", "www.example.com", "日本.com"}, []string{"", "-a", "a.b1", "a..com"}},
+		"hostname":       {[]string{"a", "1a", "a-", "a-b", "www.example.com", "日本.com"}, []string{"", "-a", "ab-c", "a.b1", "a..com"}},
 		"ipv4":           {[]string{"10.0.0.1", "010.0.0.1"}, []string{"300.0.0.1", "fd00::1"}},
 		"ipv6":           {[]string{"fd00::1"}, []string{"10.0.0.1", "fd00"}},
 		"cidr":           {[]string{"10.0.0.0/8", "fd00::/8"}, []string{"10.0.0.0", "10.0.0.0/33"}},

@@ -29,13 +29,13 @@ type report struct {
 	WithoutSchema int       `json:"withoutSchema"` // on any server
 	Findings      []finding `json:"findings"`
 	NotChecked    []unknown `json:"notChecked,omitempty"`
-	// Servers has the verdict of each folder of --schemas.
-	Servers []serverVerdict `json:"servers,omitempty"`
+	// Servers has the result of each folder of --schemas.
+	Servers []serverResult `json:"servers,omitempty"`
 
 	names []string
 }
 
-type serverVerdict struct {
+type serverResult struct {
 	Name          string `json:"name"`
 	Invalid       int    `json:"invalid"`
 	WithoutSchema int    `json:"withoutSchema"`
@@ -63,10 +63,10 @@ type unknown struct {
 }
 
 // add adds the findings about an object.
-func (r *report) add(v *verdict, obj *manifest.Object) {
+func (r *report) add(v *outcome, obj *manifest.Object) {
 	if r.Servers == nil && len(r.names) > 1 {
 		for _, name := range r.names {
-			r.Servers = append(r.Servers, serverVerdict{Name: name})
+			r.Servers = append(r.Servers, serverResult{Name: name})
 		}
 	}
 	if len(v.invalidOn) > 0 {
@@ -154,7 +154,7 @@ func writeText(w io.Writer, r *report) error {
 	}
 	fmt.Fprintln(&b, r.summary())
 	for _, one := range r.Servers {
-		fmt.Fprintln(&b, printable.Line(one.Name+": "+verdictText(r.Objects, one.Invalid, one.WithoutSchema)))
+		fmt.Fprintln(&b, printable.Line(one.Name+": "+summaryText(r.Objects, one.Invalid, one.WithoutSchema)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -170,10 +170,10 @@ func (r *report) kindsOf(what string) (kinds []string) {
 	return kinds
 }
 
-func (r *report) summary() string { return verdictText(r.Objects, r.Invalid, r.WithoutSchema) }
+func (r *report) summary() string { return summaryText(r.Objects, r.Invalid, r.WithoutSchema) }
 
-// verdictText returns a summary: 3 objects: 1 not valid, 1 without a schema.
-func verdictText(objects, invalid, withoutSchema int) string {
+// summaryText returns a summary: 3 objects: 1 not valid, 1 without a schema.
+func summaryText(objects, invalid, withoutSchema int) string {
 	var parts []string
 	if invalid > 0 {
 		parts = append(parts, strconv.Itoa(invalid)+" not valid")

@@ -159,13 +159,13 @@ func definitions(objects []*manifest.Object) (defined []*unstructured.Object) {
 func validate(ctx context.Context, servers []server, objects []*manifest.Object) (*report, error) {
 	r := &report{Objects: len(objects), names: names(servers)}
 	for _, obj := range objects {
-		verdict := verdict{}
+		found := outcome{}
 		for _, one := range servers {
-			if err := verdict.add(ctx, one, obj); err != nil {
+			if err := found.add(ctx, one, obj); err != nil {
 				return nil, err
 			}
 		}
-		r.add(&verdict, obj)
+		r.add(&found, obj)
 	}
 	return r, nil
 }
@@ -177,8 +177,8 @@ func names(servers []server) (names []string) {
 	return names
 }
 
-// verdict has the findings about an object.
-type verdict struct {
+// outcome has the findings about an object.
+type outcome struct {
 	findings   []finding
 	notChecked []string
 	invalidOn  []string // names of servers
@@ -186,7 +186,7 @@ type verdict struct {
 }
 
 // add validates an object by the schema of a server.
-func (v *verdict) add(ctx context.Context, on server, obj *manifest.Object) error {
+func (v *outcome) add(ctx context.Context, on server, obj *manifest.Object) error {
 	gvk := obj.GroupVersionKind()
 	s, err := on.schemas.Kind(ctx, gvk)
 	if meta.IsNoMatchError(err) {
@@ -215,7 +215,7 @@ func (v *verdict) add(ctx context.Context, on server, obj *manifest.Object) erro
 }
 
 // find adds a finding, or the server to an equal finding.
-func (v *verdict) find(name string, f finding) {
+func (v *outcome) find(name string, f finding) {
 	for i := range v.findings {
 		if one := &v.findings[i]; one.Field == f.Field && one.Message == f.Message && one.Hint == f.Hint && one.Level == f.Level {
 			if !slices.Contains(one.Servers, name) {
