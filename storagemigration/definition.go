@@ -34,9 +34,14 @@ type definition struct {
 		} `json:"versions"`
 	} `json:"spec"`
 	Status struct {
-		StoredVersions []string           `json:"storedVersions"`
-		Conditions     []metav1.Condition `json:"conditions"`
+		StoredVersions []string    `json:"storedVersions"`
+		Conditions     []condition `json:"conditions"`
 	} `json:"status"`
+}
+
+type condition struct {
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
 }
 
 func (m *migration) read(ctx context.Context) (*definition, error) {
@@ -71,7 +76,7 @@ func (d *definition) outdated() []string {
 // mayBeOutdated reports whether objects may be stored in an outdated version. Kubernetes 1.36 and 1.37 prune status.storedVersions even
 // if the last StorageVersionMigration has failed.
 func (d *definition) mayBeOutdated() bool {
-	return len(d.outdated()) > 0 || slices.ContainsFunc(d.Status.Conditions, func(c metav1.Condition) bool {
+	return len(d.outdated()) > 0 || slices.ContainsFunc(d.Status.Conditions, func(c condition) bool {
 		return c.Type == "StorageMigrating" && c.Reason == "MigrationFailed"
 	})
 }
