@@ -66,7 +66,7 @@ func (b *skeletonBuilder) object(s *Schema, depth int) []*skeletonField {
 		case slices.Contains(required, name):
 			fields = append(fields, b.field(name, field.withAlternatives(s, name), depth+1))
 		case field.Default != nil && !isEmpty(field.Default):
-			comments = append(comments, &skeletonField{name: name, comments: describe(field), value: toJSON(field.Default), isComment: true})
+			comments = append(comments, &skeletonField{name: name, comments: commentsOf(field), value: toJSON(field.Default), isComment: true})
 		}
 	}
 	return append(fields, comments...)
@@ -114,7 +114,7 @@ func (f *Schema) withAlternatives(s *Schema, name string) *Schema {
 
 // field returns a required field.
 func (b *skeletonBuilder) field(name string, s *Schema, depth int) *skeletonField {
-	field := &skeletonField{name: name, comments: append(describe(s), ruleComments(s)...)}
+	field := &skeletonField{name: name, comments: append(commentsOf(s), ruleComments(s)...)}
 	switch {
 	case s.Default != nil && !isEmpty(s.Default):
 		field.value = toJSON(s.Default)
@@ -162,7 +162,7 @@ func (b *skeletonBuilder) emptyObject(s *Schema) string {
 
 // added returns a field of requiredByServer.
 func (b *skeletonBuilder) added(name string, s *Schema, value any) *skeletonField {
-	field := &skeletonField{name: name, comments: describe(s)}
+	field := &skeletonField{name: name, comments: commentsOf(s)}
 	field.setValue(value, b.name)
 	return field
 }
@@ -243,8 +243,8 @@ func hasValues(fields []*skeletonField) bool {
 	return slices.ContainsFunc(fields, func(f *skeletonField) bool { return !f.isComment })
 }
 
-// describe returns the comments of a field: the first sentence of its description, and its enum.
-func describe(s *Schema) []string {
+// commentsOf returns the comments of a field: the first sentence of its description, and its enum.
+func commentsOf(s *Schema) []string {
 	var comments []string
 	if sentence := firstSentence(s.Description); sentence != "" {
 		comments = append(comments, sentence)

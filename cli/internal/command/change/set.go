@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -40,9 +41,9 @@ func setCommand(s *command.State) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set (-f FILENAME | TYPE NAME | TYPE/NAME) PATH=VALUE... [PATH-]",
 		Short: "Set fields of objects of any kind",
-		Long: "Set fields of objects of any kind by their paths. A value is JSON if it can be read as such, and text otherwise; a field " +
-			"that is a text stays one, and so do labels, annotations and data. PATH- removes a field. The server rejects fields " +
-			"that the kind does not have. To set a resource called image or env, give its full name: images.example.com.",
+		Long: "Set fields of objects of any kind by their paths. The value of a new field has the type that the kind's schema has for " +
+			"it. A field that has a value keeps a text a text, and takes JSON otherwise. PATH- removes a field. Fields that the kind " +
+			"does not have are rejected. To set a resource called image or env, give its full name: images.example.com.",
 		Example: "  anyctl set deploy/web spec.replicas=3 'spec.template.spec.containers[name=web].image=nginx:2'\n" +
 			"  anyctl set configmap settings data.port=8080\n  anyctl set widgets -l app=web spec.paused=true spec.owner-\n" +
 			"  anyctl set image deploy/web web=nginx:2\n  anyctl set env deploy/web MODE=fast\n" +
@@ -56,9 +57,10 @@ func setCommand(s *command.State) *cobra.Command {
 			if len(assignments) == 0 {
 				return errors.New("at least one field update is required: PATH=VALUE or PATH-")
 			}
-			return o.run(cmd.Context(), s, resources, "updated", "unchanged", func(_ *target, obj *unstructured.Object) error {
+			kinds := &kindSchemas{State: s}
+			return o.run(cmd.Context(), s, resources, "updated", "unchanged", func(t *target, obj *unstructured.Object) error {
 				for _, a := range assignments {
-					if err := a.Apply(obj, canAppend); err != nil {
+					if err := a.Apply(obj, canAppend, func() *schema.Schema { return kinds.of(cmd.Context(), t) }); err != nil {
 						return err
 					}
 				}
@@ -66,6 +68,7 @@ func setCommand(s *command.State) *cobra.Command {
 			})
 		},
 	}
+	cmd.ValidArgsFunction = completeSet(s)
 	o.addFlags(cmd, s)
 	o.write.addValidate(cmd.Flags())
 	cmd.Flags().BoolVar(&canAppend, "append", false, "Append elements of lists that a path selects by key and that do not exist.")
@@ -76,6 +79,32 @@ func setCommand(s *command.State) *cobra.Command {
 		)
 	}
 	return cmd
+}
+
+// kindSchemas finds the schemas of targets' kinds.
+type kindSchemas struct {
+	*command.State
+
+	schemas *schema.Client
+}
+
+// of returns the schema of a target's kind, or nil for a local object and for a kind without a schema.
+func (k *kindSchemas) of(ctx context.Context, t *target) *schema.Schema {
+	if t.resource == nil {
+		return nil
+	}
+	if k.schemas == nil {
+		schemas, err := k.Connection.Schemas(ctx)
+		if err != nil {
+			return nil // the values are checked by the server
+		}
+		k.schemas = schemas
+	}
+	kind, err := k.schemas.Kind(ctx, t.resource.APIResource().GVK)
+	if err != nil {
+		return nil
+	}
+	return kind
 }
 
 func (o *setOptions) addFlags(cmd *cobra.Command, s *command.State) {

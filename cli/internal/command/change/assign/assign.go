@@ -2,13 +2,13 @@
 package assign
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/cli/internal/nested"
+	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -76,8 +76,12 @@ func cutAssignment(arg string) (path, value string, found bool) {
 	return arg, "", false
 }
 
-// Apply sets or removes the field in obj. Unless canAppend is set, a list element selected by key must exist.
-func (a *Assignment) Apply(obj *unstructured.Object, canAppend bool) error {
+// KindFunc returns the schema of the object's kind, or nil if it is not known.
+type KindFunc func() *schema.Schema
+
+// Apply sets or removes the field in obj. Unless canAppend is set, a list element selected by key must exist. The value of a new
+// field has the type that the schema has for it: an unknown field is a *schema.UnknownFieldError.
+func (a *Assignment) Apply(obj *unstructured.Object, canAppend bool, kind KindFunc) error {
 	if a.isRemove {
 		_, err := unstructured.Delete(obj, a.path...)
 		return err
@@ -87,7 +91,11 @@ func (a *Assignment) Apply(obj *unstructured.Object, canAppend bool) error {
 			return err
 		}
 	}
-	return unstructured.Set(obj, a.typed(obj), a.path...)
+	value, err := a.typed(obj, kind)
+	if err != nil {
+		return err
+	}
+	return unstructured.Set(obj, value, a.path...)
 }
 
 // checkElements returns an error if the path selects a missing element by key.
@@ -129,24 +137,32 @@ func elementNames(list []any) string {
 	return ": there are " + strings.Join(names, ", ")
 }
 
-// typed returns the value as a string for a string field or an isTextMap entry. Otherwise it decodes the value as JSON. Invalid
-// JSON is a string.
-func (a *Assignment) typed(obj *unstructured.Object) any {
-	var value any
-	err := json.Unmarshal([]byte(a.value), &value)
-	if text, isText := value.(string); isText && err == nil {
-		return text // quoted
-	}
+// typed returns the value. A field with a text stays a text. A new field has the type of the schema, and without a schema that of
+// its JSON form: invalid JSON is a string, and so are entries of an isTextMap.
+func (a *Assignment) typed(obj *unstructured.Object, kind KindFunc) (any, error) {
 	current, found, _ := unstructured.Get[any](obj, a.path...)
-	_, isText := current.(string)
-	if err != nil || isText || !found && a.isTextMap() {
-		return a.value
+	untyped := &schema.Schema{}
+	if _, isText := current.(string); isText {
+		untyped.Type = "string"
 	}
-	wrapped, err := unstructured.Decode([]byte(`{"kind":"Value","apiVersion":"v1","value":` + a.value + `}`))
-	if err != nil {
-		return a.value
+	if found {
+		return untyped.ParseValue(a.value)
 	}
-	return wrapped.Object["value"] // with the number types of decoded objects
+	if s := kind(); s != nil {
+		field, err := s.At(a.path...)
+		if err != nil {
+			return nil, err
+		}
+		value, err := field.ParseValue(a.value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", a.text, err)
+		}
+		return value, nil
+	}
+	if a.isTextMap() {
+		untyped.Type = "string"
+	}
+	return untyped.ParseValue(a.value)
 }
 
 // isTextMap reports whether the field is an entry of a map of strings, such as labels.

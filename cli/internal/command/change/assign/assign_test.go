@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -18,6 +20,9 @@ func workload(t *testing.T) *unstructured.Object {
 	require.NoError(t, err)
 	return obj
 }
+
+// unknownKind is a kind without a schema.
+func unknownKind() *schema.Schema { return nil }
 
 func TestParse_SplitsArguments(t *testing.T) {
 	resources, assignments, err := Parse([]string{
@@ -83,7 +88,7 @@ func TestAssignment_ApplyTypes(t *testing.T) {
 		obj := workload(t)
 		_, assignments, err := Parse([]string{c.argument})
 		require.NoError(t, err)
-		require.NoError(t, assignments[0].Apply(obj, false), c.argument)
+		require.NoError(t, assignments[0].Apply(obj, false, unknownKind), c.argument)
 		got, found, err := unstructured.Get[any](obj, c.path...)
 		require.NoError(t, err)
 		assert.True(t, found, c.argument)
@@ -96,7 +101,7 @@ func TestAssignment_ApplyRemoves(t *testing.T) {
 	_, assignments, err := Parse([]string{"spec.replicas-", "spec.template.spec.containers[name=side]-", "spec.none-"})
 	require.NoError(t, err)
 	for _, a := range assignments {
-		require.NoError(t, a.Apply(obj, false))
+		require.NoError(t, a.Apply(obj, false, unknownKind))
 	}
 	_, found, _ := unstructured.Get[any](obj, "spec", "replicas")
 	assert.False(t, found)
@@ -108,9 +113,38 @@ func TestAssignment_ApplyRejectsMissingElement(t *testing.T) {
 	_, assignments, err := Parse([]string{"spec.template.spec.containers[name=wbe].image=nginx:2"})
 	require.NoError(t, err)
 	obj := workload(t)
-	err = assignments[0].Apply(obj, false)
+	err = assignments[0].Apply(obj, false, unknownKind)
 	require.EqualError(t, err, "spec.template.spec.containers[name=wbe].image: no element [name=wbe]: there are web, side (to append one, use --append)")
-	require.NoError(t, assignments[0].Apply(obj, true))
+	require.NoError(t, assignments[0].Apply(obj, true, unknownKind))
 	containers, _, _ := unstructured.Get[[]any](obj, "spec", "template", "spec", "containers")
 	assert.Len(t, containers, 3)
+}
+
+func TestAssignment_ApplyTypesOfTheSchema(t *testing.T) {
+	document, err := schema.ParseDocument([]byte(`{"components":{"schemas":{"K":{"type":"object","properties":{"spec":{"type":"object",
+		"properties":{"version":{"type":"string"},"size":{"type":"integer"},"replicas":{"type":"integer"},
+			"tags":{"type":"object","additionalProperties":{"type":"string"}}}}},
+		"x-kubernetes-group-version-kind":[{"version":"v1","kind":"K"}]}}}}`))
+	require.NoError(t, err)
+	kind := func() *schema.Schema {
+		s, err := document.Kind(runtimeschema.GroupVersionKind{Version: "v1", Kind: "K"})
+		require.NoError(t, err)
+		return s
+	}
+	for argument, want := range map[string]any{"spec.version=12": "12", "spec.size=12": int64(12), "spec.tags.debug=true": "true"} {
+		obj := workload(t)
+		_, assignments, err := Parse([]string{argument})
+		require.NoError(t, err)
+		require.NoError(t, assignments[0].Apply(obj, false, kind), argument)
+		got, _, err := unstructured.Get[any](obj, assignments[0].path...)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, argument)
+	}
+	for argument, want := range map[string]string{
+		"spec.sise=1": `no field "sise": did you mean size?`, "spec.size=big": `spec.size: "big": the value is an integer`,
+	} {
+		_, assignments, err := Parse([]string{argument})
+		require.NoError(t, err)
+		assert.ErrorContains(t, assignments[0].Apply(workload(t), false, kind), want)
+	}
 }
