@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -151,8 +152,7 @@ func TestClient_Kind_EndsWithItsContext(t *testing.T) {
 	}()
 	waiting, stop := context.WithCancelCause(t.Context())
 	stop(assert.AnError)
-	for len(c.busy) == 0 { //nolint:revive // until the first call has begun
-	}
+	require.Eventually(t, func() bool { return len(c.busy) == 1 }, time.Minute, time.Millisecond, "the first call begins")
 	_, err := c.Kind(waiting, widgets.WithKind("Widget"))
 	assert.ErrorIs(t, err, assert.AnError, "behind another call")
 	cancel()

@@ -35,11 +35,11 @@ func (s *server) index(ctx context.Context, known *savedIndex) (*savedIndex, err
 	if known != nil && known.ETag != "" {
 		header.Set("If-None-Match", known.ETag)
 	}
-	response, body, err := s.get(ctx, openAPIPath, header)
+	response, err := s.get(ctx, openAPIPath, header)
 	if err != nil {
 		return nil, err
 	}
-	if response.StatusCode == http.StatusNotModified {
+	if response.isNotModified {
 		if known == nil {
 			return nil, fmt.Errorf("GET %s: the server's response is 304 to an unconditional request", openAPIPath)
 		}
@@ -50,10 +50,10 @@ func (s *server) index(ctx context.Context, known *savedIndex) (*savedIndex, err
 			ServerRelativeURL string `json:"serverRelativeURL"`
 		} `json:"paths"`
 	}{}
-	if err := json.Unmarshal(body, &list); err != nil {
+	if err := json.Unmarshal(response.body, &list); err != nil {
 		return nil, fmt.Errorf("GET %s: %w", openAPIPath, sanitize.Error(err, maxError))
 	}
-	read := &savedIndex{ETag: response.Header.Get("ETag"), Documents: index{}}
+	read := &savedIndex{ETag: response.etag, Documents: index{}}
 	for path, entry := range list.Paths {
 		if !strings.HasPrefix(path, "api/") && !strings.HasPrefix(path, "apis/") {
 			continue // version, logs and others without kinds
@@ -73,22 +73,32 @@ func (s *server) document(ctx context.Context, path, hash string) ([]byte, error
 	if hash != "" {
 		target += "?" + url.Values{"hash": {hash}}.Encode()
 	}
-	_, body, err := s.get(ctx, target, http.Header{"Accept": {"application/json"}})
-	return body, err
+	response, err := s.get(ctx, target, http.Header{"Accept": {"application/json"}})
+	if err != nil {
+		return nil, err
+	}
+	return response.body, nil
 }
 
-func (s *server) get(ctx context.Context, path string, header http.Header) (*http.Response, []byte, error) {
-	response, err := s.conn.Do(ctx, &transport.Request{Path: path, Header: header})
+// response is a response that was read.
+type response struct {
+	body          []byte
+	etag          string
+	isNotModified bool
+}
+
+func (s *server) get(ctx context.Context, path string, header http.Header) (*response, error) {
+	r, err := s.conn.Do(ctx, &transport.Request{Path: path, Header: header})
 	if err != nil {
-		return nil, nil, sanitize.Error(retry.WithContextError(ctx, err), maxError)
+		return nil, sanitize.Error(retry.WithContextError(ctx, err), maxError)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
+	defer r.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxDocument+1))
 	if err == nil && len(body) > maxDocument {
 		err = errors.New("longer than 128 MiB")
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("GET %s: read the body: %w", path, retry.WithContextError(ctx, err))
+		return nil, fmt.Errorf("GET %s: read the body: %w", path, retry.WithContextError(ctx, err))
 	}
-	return response, body, nil
+	return &response{body: body, etag: r.Header.Get("ETag"), isNotModified: r.StatusCode == http.StatusNotModified}, nil
 }

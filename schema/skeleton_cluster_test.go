@@ -77,14 +77,16 @@ func TestSchema_Skeleton_Definitions(t *testing.T) {
 	c := client.Connect(t, "admin")
 	namespace := client.NewNamespace(t, c)
 	accepted, byRule := 0, 0
-	for _, file := range corpus.Definitions(t, 15) {
+	for _, file := range corpus.Definitions(t, 8) {
 		definition, err := unstructured.Decode(file.JSON)
 		require.NoError(t, err)
 		schemas, err := offline.WithDefinitions(definition)
 		require.NoError(t, err)
 		resources := client.Resource(t, c, "customresourcedefinitions")
-		unstructured.Delete(definition, "status")
-		unstructured.Delete(definition, "spec", "conversion")
+		for _, path := range [][]string{{"status"}, {"spec", "conversion"}} {
+			_, err := unstructured.Delete(definition, path...)
+			require.NoError(t, err)
+		}
 		if _, err := resources.Create(t.Context(), definition, nil); apierrors.IsInvalid(err) {
 			continue
 		} else {
@@ -116,7 +118,7 @@ func TestSchema_Skeleton_Definitions(t *testing.T) {
 		}
 	}
 	t.Logf("%d skeletons accepted, %d rejected by a rule", accepted, byRule)
-	assert.Greater(t, accepted, 10)
+	assert.Greater(t, accepted, 5)
 }
 
 func isServed(definition *unstructured.Object, version string) bool {

@@ -139,8 +139,9 @@ func shortest(e *syntax.Regexp, repeats, depth int) string {
 		return text.String()
 	case syntax.OpAlternate:
 		return part(0)
+	default: // anchors and the empty expression
+		return ""
 	}
-	return "" // anchors and the empty expression
 }
 
 // classRune returns a rune of a character class: a letter or digit if there is one. ranges are pairs of bounds.
