@@ -1,4 +1,4 @@
-// Package change implements the writing commands: create, new, apply, delete, edit, patch, set, label, annotate, scale, wait and
+// Package change implements the writing commands: create, apply, delete, edit, patch, set, label, annotate, scale, wait and
 // rollout.
 package change
 
@@ -12,7 +12,6 @@ import (
 func Commands(s *command.State) []*cobra.Command {
 	return []*cobra.Command{
 		createCommand(s),
-		newCommand(s),
 		applyCommand(s),
 		deleteCommand(s),
 		editCommand(s),

@@ -1,4 +1,4 @@
-// Package inspect implements describe, explain, tree, who, status, auth, drain, cordon and uncordon.
+// Package inspect implements describe, explain, new, tree, who, status, auth, drain, cordon and uncordon.
 package inspect
 
 import (
@@ -11,6 +11,6 @@ import (
 // Commands returns the package's commands.
 func Commands(s *command.State) []*cobra.Command {
 	return []*cobra.Command{
-		describeCommand(s), explainCommand(s), treeCommand(s), ownersCommand(s), applysets.StatusCommand(s), authCommand(s), drainCommand(s), cordonCommand(s), uncordonCommand(s),
+		describeCommand(s), newCommand(s), explainCommand(s), treeCommand(s), ownersCommand(s), applysets.StatusCommand(s), authCommand(s), drainCommand(s), cordonCommand(s), uncordonCommand(s),
 	}
 }

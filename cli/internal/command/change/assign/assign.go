@@ -1,4 +1,4 @@
-// Package assign applies the arguments PATH=VALUE and PATH- to objects.
+// Package assign applies the arguments PATH=VALUE and PATH- to objects, and completes them.
 package assign
 
 import (

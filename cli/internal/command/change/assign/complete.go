@@ -1,4 +1,4 @@
-package change
+package assign
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // completionTimeout limits a completion, because the shell waits for it.
 const completionTimeout = 5 * time.Second
 
-// completeSet completes targets, and behind them the paths of fields and, behind '=', the values that a field's enum allows.
-func completeSet(s *command.State) cobra.CompletionFunc {
+// Complete completes targets, and behind them the paths of fields and, behind '=', the values that a field's enum allows.
+func Complete(s *command.State) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) == 0 || len(args) == 1 && !strings.Contains(args[0], "/") {
 			return s.Connection.CompleteTargets(cmd, args, prefix)
