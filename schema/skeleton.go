@@ -1,11 +1,13 @@
 package schema
 
 import (
+	_ "embed" // skeleton_required.json
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -53,10 +55,24 @@ type skeletonField struct {
 
 type skeletonBuilder struct{ name string }
 
+// skeleton_required.json has fields that the API server requires of built-in kinds, although their schemas do not, by the name of
+// the schema. NAME is the object's name. A test creates the skeleton of every kind on an API server.
+//
+//go:embed skeleton_required.json
+var requiredJSON []byte
+
+var requiredByServer = sync.OnceValue(func() map[string]map[string]any {
+	fields := map[string]map[string]any{}
+	if err := json.Unmarshal(requiredJSON, &fields); err != nil {
+		panic("schema: skeleton_required.json: " + err.Error())
+	}
+	return fields
+})
+
 // object returns the required fields of an object, and those with defaults as comments, required fields first.
 func (b *skeletonBuilder) object(s *Schema, depth int) []*skeletonField {
 	required := s.requiredFields()
-	added := requiredByServer[s.Name]
+	added := requiredByServer()[s.Name]
 	var fields, comments []*skeletonField
 	for name, field := range s.Fields() {
 		addition, isAdded := added[name]
