@@ -85,3 +85,7 @@ func TestSchema_Skeleton_Alternatives(t *testing.T) {
 	_, err := unstructured.NewYAMLDecoder(strings.NewReader(skeleton)).Next()
 	require.NoError(t, err)
 }
+
+func TestRequiredByServer_IsDecoded(t *testing.T) {
+	assert.Greater(t, len(requiredByServer()), 20)
+}
