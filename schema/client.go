@@ -20,10 +20,10 @@ type Options struct {
 	Dir string
 }
 
-// Client finds the schemas of kinds. It reads the list of an API server's documents once, and a group version's document when one
-// of its kinds is first asked for. A kind that is not found makes it read the list again, as [Client.Refresh] does. Documents on
-// disk are found by the hash that the server's list has for them, so that a warm cache costs one conditional request. A Client is
-// safe for concurrent use.
+// Client finds the schemas of kinds. It reads the list of an API server's documents once, and the document of a group
+// version at the first call for its kinds. An unknown kind makes it read the list again, as [Client.Refresh] does. Documents on
+// disk are found by their hash in the server's list: a warm cache costs the request for the list. A Client is safe for concurrent
+// use.
 type Client struct {
 	*shared
 	override map[schema.GroupVersionKind]*Schema // of definitions
@@ -79,7 +79,7 @@ func newClient() *Client {
 }
 
 // Kind returns the schema of a kind's objects. For a kind that the server does not describe it returns a *meta.NoKindMatchError:
-// a kind that is not served, or one of an aggregated API without OpenAPI v3.
+// a kind that is not served, or a kind of an aggregated API without OpenAPI v3.
 func (c *Client) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*Schema, error) {
 	if s := c.override[gvk]; s != nil {
 		return s, nil
@@ -169,8 +169,9 @@ func (c *shared) readDocument(ctx context.Context, path, hash string) (*Document
 	return document, nil
 }
 
-// Refresh reads the list of the server's documents again: a conditional request. Documents whose hash has changed are read when
-// one of their kinds is asked for. Schemas returned before stay as they are. Offline it does nothing.
+// Refresh reads the list of the server's documents again, by a conditional request if the server has sent an ETag: kube-apiserver
+// sends none for the list. Documents with a new hash are read at the next call for their kinds. Schemas returned before
+// stay as they are. Offline it does nothing.
 func (c *Client) Refresh(ctx context.Context) error {
 	if err := c.lock(ctx); err != nil {
 		return fmt.Errorf("refresh schemas: %w", err)

@@ -111,8 +111,8 @@ func (d *Document) Kind(gvk schema.GroupVersionKind) (*Schema, error) {
 	return d.component(name)
 }
 
-// Kinds yields the document's kinds, sorted by their text form. Kinds of lists, options and others that are not of a resource are
-// among them.
+// Kinds yields the document's kinds, sorted by their text form. Kinds without a resource are among them, such as those of lists
+// and options.
 func (d *Document) Kinds() iter.Seq[schema.GroupVersionKind] {
 	return slices.Values(slices.SortedFunc(maps.Keys(d.kinds), func(a, b schema.GroupVersionKind) int {
 		return strings.Compare(a.String(), b.String())

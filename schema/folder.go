@@ -81,7 +81,7 @@ func (f *folder) readDocument(path, hash string) (*Document, error) {
 	return document, nil
 }
 
-// writeDocument writes a document and removes those of the same path with other hashes.
+// writeDocument writes a document and removes the files of its path with outdated hashes.
 func (f *folder) writeDocument(path, hash string, data []byte) error {
 	name, err := documentFile(path, hash)
 	if err == nil {

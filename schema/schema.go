@@ -50,7 +50,7 @@ type Schema struct {
 	Name string
 	// GroupVersionKinds are the kinds of which it is the schema.
 	GroupVersionKinds []schema.GroupVersionKind
-	// Unresolved is why nothing is known of the value, for a reference that does not lead to a schema: nil for all others.
+	// Unresolved is the reason for an unknown schema: a reference without a target. It is nil for a known schema.
 	Unresolved error
 
 	properties           map[string]*Schema

@@ -28,14 +28,19 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// TestExplain_SameTextAsKubectl compares the text of every kind of a real server with 300 definitions of public projects: plain,
-// recursive, and of some of its fields. ANYKIND_EXPLAIN_FIELDS is the number of fields of each kind, all if it is "all".
+// TestExplain_SameTextAsKubectl compares the text of every kind of a real server with definitions of public projects: plain,
+// recursive, and of some of its fields. ANYKIND_EXPLAIN_FIELDS is the number of fields of each kind, all if it is "all": then there
+// are 300 definitions.
 func TestExplain_SameTextAsKubectl(t *testing.T) {
 	conn := connect(t)
 	send := func(ctx context.Context, method, path, body string) (string, error) {
 		return send(ctx, conn, method, path, body)
 	}
-	cluster.Define(t, send, append(corpus.Definitions(t, 300), corpus.Synthetic(t)...))
+	definitions := 100
+	if os.Getenv("ANYKIND_EXPLAIN_FIELDS") != "" {
+		definitions = 300
+	}
+	cluster.Define(t, send, append(corpus.Definitions(t, definitions), corpus.Synthetic(t)...))
 	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())
 	require.NoError(t, err)
 	c := &comparison{ours: schema.New(conn, nil), theirs: newKubectl(t), send: send, documents: map[string]map[string]any{}}
@@ -52,7 +57,7 @@ func TestExplain_SameTextAsKubectl(t *testing.T) {
 		}
 	}
 	t.Logf("%d kinds, %d texts, %d different", c.kinds, c.texts, c.different)
-	assert.Greater(t, c.kinds, 350)
+	assert.Greater(t, c.kinds, 150)
 }
 
 // comparison compares explanations, and counts them.

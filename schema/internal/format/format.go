@@ -1,5 +1,5 @@
-// Package format validates the formats of strings that the API server validates in custom resources. They are those of package
-// strfmt of kube-openapi, with its deviations from the standards.
+// Package format validates the formats of strings in custom resources as the API server does: like package strfmt of kube-openapi,
+// with its deviations from the standards.
 package format
 
 import (
@@ -26,7 +26,7 @@ func Validator(format string) (isValid func(string) bool, isKnown bool) {
 	return isValid, isValid != nil || slices.Contains(rare(), name)
 }
 
-// rare returns the formats that the server validates, but this package does not.
+// rare returns the formats validated by the server alone.
 func rare() []string { return []string{"isbn", "isbn10", "isbn13", "creditcard", "rgbcolor"} }
 
 var validators = sync.OnceValue(func() map[string]func(string) bool {
@@ -105,7 +105,7 @@ var (
 	hostLabel = Matcher(`^[a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\p{S}\p{L}-]*[a-zA-Z0-9\p{S}\p{L}])?$`)
 )
 
-// durationUnits are the units of a duration that Go does not parse: "3 days".
+// durationUnits are the units of a duration beyond Go's: "3 days".
 var durationUnits = Matcher(`(?i)\d+\s*(ns|nano|us|µs|micro|ms|milli|s|sec|m|min|h|hr|hour|d|day|w|wk|week)`)
 
 func isDuration(s string) bool {
