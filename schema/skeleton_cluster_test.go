@@ -50,7 +50,7 @@ func TestSchema_Skeleton_AcceptedByTheServer(t *testing.T) {
 
 // skeletonNames are the names of kinds that have rules for them.
 var skeletonNames = map[string]string{
-	"APIService": "v1.example.com", "CustomResourceDefinition": "examples.example.com", "IPAddress": "192.0.2.1",
+	"APIService": "v1.metrics.example.com", "CustomResourceDefinition": "examples.shop.example.com", "IPAddress": "192.0.2.1",
 }
 
 // rejectedSkeletons are kinds of which no skeleton is valid, with the reason.
