@@ -1,14 +1,11 @@
 package oracle
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 
-	"github.com/anykind/anykind/internal/testing/client"
 )
 
 // inspectCases are the lines of describe, explain, auth, drain, cordon and uncordon. kubectl has no tree and who.
@@ -135,17 +132,12 @@ spec: {unschedulable: false, taints: [{key: oracle, effect: NoSchedule}]}
 func (o *oracle) createNodes(t *testing.T) {
 	t.Helper()
 	names := regexp.MustCompile(`kind: Node\nmetadata: \{name: ([a-z-]+)`)
-	nodes := client.Resource(t, o.client, "nodes")
 	for _, c := range inspectCases() {
 		found := names.FindStringSubmatch(c.setup)
 		if found == nil {
 			continue
 		}
 		o.apply(t, "default", node(found[1], ""))
-		t.Cleanup(func() {
-			_, err := nodes.Delete(context.Background(), found[1], nil)
-			assert.NoError(t, err)
-		})
 	}
 }
 

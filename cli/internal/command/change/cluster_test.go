@@ -49,7 +49,7 @@ func TestSet_Errors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"deploy/web", "spec.replica=3"}, "error: deployments.apps \"web\": unknown field spec.replica\n"},
+		{[]string{"deploy/web", "spec.replica=3"}, "error: deployments.apps \"web\": field spec.replica: no field \"replica\": did you mean replicas?\n"},
 		{[]string{"deploy/web", "spec.template.spec.containers[name=none].image=a"}, "no element [name=none]: there are web"},
 		{[]string{"deploy/web", "spec.replicas=-1"}, "The Deployment \"web\" is invalid: spec.replicas: Invalid value: -1"},
 		{[]string{"deploy/web"}, "error: at least one field update is required"},
