@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-
-
 )
 
 // inspectCases are the lines of describe, explain, auth, drain, cordon and uncordon. kubectl has no tree and who.
