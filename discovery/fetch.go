@@ -89,14 +89,14 @@ func (c *Client) fetchRoot(ctx context.Context, path string, last *root, decodeL
 	if err != nil {
 		return nil, err
 	}
-	if doc.notModified && last != nil {
+	if doc.NotModified && last != nil {
 		return last, nil
 	}
-	fetched := &root{aggregated: isAggregated(doc.contentType), etag: doc.etag}
+	fetched := &root{aggregated: isAggregated(doc.ContentType), etag: doc.ETag}
 	if fetched.aggregated {
-		fetched.groups, fetched.rejected, err = decodeAggregated(doc.body, c.memory())
-	} else if err = checkMemory(doc.body, c.memory()); err == nil {
-		fetched.groups, err = decodeLegacy(doc.body)
+		fetched.groups, fetched.rejected, err = decodeAggregated(doc.Body, c.memory())
+	} else if err = checkMemory(doc.Body, c.memory()); err == nil {
+		fetched.groups, err = decodeLegacy(doc.Body)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)

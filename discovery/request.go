@@ -3,15 +3,13 @@ package discovery
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 
 	jsoniter "github.com/json-iterator/go"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/document"
 	"github.com/anykind/anykind/internal/sanitize"
-	"github.com/anykind/anykind/transport"
 )
 
 const (
@@ -24,34 +22,11 @@ const (
 	maxText  = 200
 )
 
-// document is a response body with the relevant headers.
-type document struct {
-	body              []byte
-	contentType, etag string
-	notModified       bool
-}
-
-func (c *Client) get(ctx context.Context, path string, header http.Header) (*document, error) {
+func (c *Client) get(ctx context.Context, path string, header http.Header) (*document.Document, error) {
 	if c.conn == nil {
 		return nil, errOffline
 	}
-	response, err := c.conn.Do(ctx, &transport.Request{Path: path, Header: header})
-	if err != nil {
-		return nil, sanitize.Error(retry.WithContextError(ctx, err), maxError)
-	}
-	defer response.Body.Close()
-	doc := &document{
-		contentType: response.Header.Get("Content-Type"), etag: response.Header.Get("ETag"),
-		notModified: response.StatusCode == http.StatusNotModified,
-	}
-	doc.body, err = io.ReadAll(io.LimitReader(response.Body, c.maxDocument+1))
-	if err == nil && int64(len(doc.body)) > c.maxDocument {
-		err = fmt.Errorf("longer than %d bytes", c.maxDocument)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("GET %s: read the body: %w", path, retry.WithContextError(ctx, err))
-	}
-	return doc, nil
+	return document.Get(ctx, c.conn, path, header, c.maxDocument)
 }
 
 const plainJSON = "application/json"
@@ -68,8 +43,8 @@ func (c *Client) getKind(ctx context.Context, path, mediaType, kind string, into
 	if err != nil {
 		return err
 	}
-	if err = checkMemory(doc.body, c.memory()); err == nil {
-		err = decodeKind(doc.body, kind, into)
+	if err = checkMemory(doc.Body, c.memory()); err == nil {
+		err = decodeKind(doc.Body, kind, into)
 	}
 	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)

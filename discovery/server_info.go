@@ -17,7 +17,7 @@ func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
 		return nil, err
 	}
 	info := &version.Info{}
-	if err := json.Unmarshal(doc.body, info); err != nil {
+	if err := json.Unmarshal(doc.Body, info); err != nil {
 		return nil, fmt.Errorf("GET /version: decode version: %w", sanitize.Error(err, maxText))
 	}
 	return info, nil

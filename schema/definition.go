@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,6 +17,9 @@ import (
 //
 //go:embed object_meta.json
 var objectMetaDocument []byte
+
+// metaDocument is the decoded objectMetaDocument.
+var metaDocument = sync.OnceValues(func() (*Document, error) { return ParseDocument(objectMetaDocument) })
 
 const objectMetaName = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
@@ -69,7 +73,7 @@ func addDefinition(kinds map[schema.GroupVersionKind]*Schema, definition *unstru
 // definedSchema returns the schema of a definition's version, as the server would publish it, with the definition's rules for
 // metadata, which a server does not publish.
 func definedSchema(gvk schema.GroupVersionKind, version map[string]any) (*Schema, error) {
-	document, err := ParseDocument(objectMetaDocument)
+	document, err := metaDocument()
 	if err != nil {
 		return nil, err
 	}

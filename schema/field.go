@@ -140,23 +140,14 @@ func (s *Schema) takesText() bool { return s.Type == "string" }
 
 // takes reports whether a decoded JSON value has the schema's type.
 func (s *Schema) takes(value any) bool {
-	switch value := value.(type) {
-	case bool:
-		return s.Type == "boolean"
-	case int64:
-		return s.Type == "integer" || s.Type == "number"
-	case float64:
-		return s.Type == "number" || s.Type == "integer" && value == float64(int64(value))
-	case map[string]any:
-		return s.Type == "object"
-	case []any:
-		return s.Type == "array"
+	if n, isNumber := toNumber(value); isNumber {
+		value = n.value()
 	}
-	return false
+	return s.isType(jsonType(value))
 }
 
 func (s *Schema) checkEnum(value any) error {
-	if len(s.Enum) == 0 || slices.ContainsFunc(s.Enum, func(allowed any) bool { return allowed == value }) {
+	if len(s.Enum) == 0 || slices.ContainsFunc(s.Enum, func(allowed any) bool { return equalJSON(value, allowed) }) {
 		return nil
 	}
 	var allowed []string

@@ -29,6 +29,8 @@ func TestSchema_ParseValue(t *testing.T) {
 		{`{"type":"array","items":{"type":"string"}}`, `["a"]`, []any{"a"}, ""},
 		{`{"type":"array","items":{"type":"string"}}`, `a`, nil, `"a": the value is a list`},
 		{`{"type":"object","properties":{"a":{}}}`, `{"a":1}`, map[string]any{"a": int64(1)}, ""},
+		{`{"type":"object","enum":[{"a":1}]}`, `{"a":1}`, map[string]any{"a": int64(1)}, ""},
+		{`{"type":"object","enum":[{"a":1}]}`, `{"a":2}`, nil, "the value is one of"},
 		{`{"type":"object","properties":{"a":{}}}`, `{"a":1},"b":{}`, nil, "the value is an object"},
 		{`{"x-kubernetes-int-or-string":true}`, "80", int64(80), ""},
 		{`{"x-kubernetes-int-or-string":true}`, "80%", "80%", ""},

@@ -3,14 +3,12 @@ package schema
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/document"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
 )
@@ -35,11 +33,11 @@ func (s *server) index(ctx context.Context, known *savedIndex) (*savedIndex, err
 	if known != nil && known.ETag != "" {
 		header.Set("If-None-Match", known.ETag)
 	}
-	response, err := s.get(ctx, openAPIPath, header)
+	response, err := document.Get(ctx, s.conn, openAPIPath, header, maxDocument)
 	if err != nil {
 		return nil, err
 	}
-	if response.isNotModified {
+	if response.NotModified {
 		if known == nil {
 			return nil, fmt.Errorf("GET %s: the server's response is 304 to an unconditional request", openAPIPath)
 		}
@@ -50,10 +48,10 @@ func (s *server) index(ctx context.Context, known *savedIndex) (*savedIndex, err
 			ServerRelativeURL string `json:"serverRelativeURL"`
 		} `json:"paths"`
 	}{}
-	if err := json.Unmarshal(response.body, &list); err != nil {
+	if err := json.Unmarshal(response.Body, &list); err != nil {
 		return nil, fmt.Errorf("GET %s: %w", openAPIPath, sanitize.Error(err, maxError))
 	}
-	read := &savedIndex{ETag: response.etag, Documents: index{}}
+	read := &savedIndex{ETag: response.ETag, Documents: index{}}
 	for path, entry := range list.Paths {
 		if !strings.HasPrefix(path, "api/") && !strings.HasPrefix(path, "apis/") {
 			continue // version, logs and others without kinds
@@ -73,32 +71,9 @@ func (s *server) document(ctx context.Context, path, hash string) ([]byte, error
 	if hash != "" {
 		target += "?" + url.Values{"hash": {hash}}.Encode()
 	}
-	response, err := s.get(ctx, target, http.Header{"Accept": {"application/json"}})
+	response, err := document.Get(ctx, s.conn, target, http.Header{"Accept": {"application/json"}}, maxDocument)
 	if err != nil {
 		return nil, err
 	}
-	return response.body, nil
-}
-
-// response is a response that was read.
-type response struct {
-	body          []byte
-	etag          string
-	isNotModified bool
-}
-
-func (s *server) get(ctx context.Context, path string, header http.Header) (*response, error) {
-	r, err := s.conn.Do(ctx, &transport.Request{Path: path, Header: header})
-	if err != nil {
-		return nil, sanitize.Error(retry.WithContextError(ctx, err), maxError)
-	}
-	defer r.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxDocument+1))
-	if err == nil && len(body) > maxDocument {
-		err = errors.New("longer than 128 MiB")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("GET %s: read the body: %w", path, retry.WithContextError(ctx, err))
-	}
-	return &response{body: body, etag: r.Header.Get("ETag"), isNotModified: r.StatusCode == http.StatusNotModified}, nil
+	return response.Body, nil
 }

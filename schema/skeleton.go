@@ -297,19 +297,10 @@ func firstSentence(description string) string {
 	return text
 }
 
-// isEmpty reports whether a default is a zero value. Built-in kinds have such defaults for required fields.
+// isEmpty reports whether a default is a zero value or an empty list. Built-in kinds have such defaults for required fields.
 func isEmpty(value any) bool {
-	switch value := value.(type) {
-	case string:
-		return value == ""
-	case int64:
-		return value == 0
-	case map[string]any:
-		return len(value) == 0
-	case []any:
-		return len(value) == 0
-	}
-	return false
+	list, isList := value.([]any)
+	return isZero(value) || isList && len(list) == 0
 }
 
 func toJSON(value any) string {

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -53,14 +52,14 @@ func (v *validator) typed(value any, s *Schema) {
 	v.isTyped = false
 }
 
-// embeddedMeta is the schema of the metadata of embedded resources.
-var embeddedMeta = sync.OnceValues(func() (*Schema, error) {
-	document, err := ParseDocument(objectMetaDocument)
+// embeddedMeta returns the schema of the metadata of embedded resources.
+func embeddedMeta() (*Schema, error) {
+	document, err := metaDocument()
 	if err != nil {
 		return nil, err
 	}
 	return document.component(objectMetaName)
-})
+}
 
 // embedded validates apiVersion, kind and metadata of an embedded resource.
 func (v *validator) embedded(obj map[string]any) {

@@ -192,13 +192,18 @@ func (v *validator) hasType(value any, s *Schema) bool {
 	case s.Type == "":
 		// Server's validation of custom resources: a format implies a string.
 		return v.isTyped || !s.hasStringFormat() || actual == "string" || actual == "array"
-	case actual == s.Type || actual == "integer" && s.Type == "number":
+	case s.isType(actual):
 		return true
 	case actual == "array" && !v.isTyped && s.Type == "string" && s.hasStringFormat():
 		v.warn("type", "is a list, the schema says string ("+s.Format+")", "the server accepts a list in place of a string with a format")
 		return true
 	}
 	return v.isTyped && s.Type == "object" && s.isOpaque()
+}
+
+// isType reports whether a type of jsonType is the schema's.
+func (s *Schema) isType(actual string) bool {
+	return actual == s.Type || actual == "integer" && s.Type == "number"
 }
 
 // isOpaque reports whether an object's schema says nothing about its fields, as for RawExtension.

@@ -49,6 +49,7 @@ var allowedImports = map[string][]string{
 	"stream":                    {"transport"},
 	"internal/atomicfile":       {},
 	"internal/consistency":      {},
+	"internal/document":         {"transport"},
 	"internal/editdistance":     {},
 	"internal/jsonread":         {},
 	"internal/limits":           {},
@@ -70,6 +71,7 @@ var allowedImports = map[string][]string{
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
 	"internal/atomicfile":      {"discovery", "schema"},
+	"internal/document":        {"discovery", "schema"},
 	"internal/editdistance":    {"restmapper", "schema"},
 	"internal/jsonread":        {"discovery", "schema", "unstructured", "dynamic", "internal/protobuf", "internal/typememory"},
 	"internal/limits":          {"discovery", "dynamic", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
@@ -81,8 +83,8 @@ var allowedImporters = map[string][]string{
 	"internal/reflector":       {"discovery", "dynamic", "stream"},
 	"internal/resourcepath":    {"dynamic", "stream", "transport"},
 	"internal/resourceversion": {"cache", "controller"},
-	"internal/retry":           {"internal/reflector", "transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "schema", "storagemigration", "stream", "unstructured/manifest"},
-	"internal/sanitize":        {"internal/reflector", "transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "unstructured/manifest", "dynamic", "cache", "schema", "stream", "readiness", "transport/kubeconfig"},
+	"internal/retry":           {"internal/document", "internal/reflector", "transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "schema", "storagemigration", "stream", "unstructured/manifest"},
+	"internal/sanitize":        {"internal/document", "internal/reflector", "transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "unstructured/manifest", "dynamic", "cache", "schema", "stream", "readiness", "transport/kubeconfig"},
 	"internal/typememory":      {"stream", "unstructured"},
 	"internal/yamltree":        {"transport/kubeconfig", "transport/kubeconfig/edit", "unstructured"},
 	"internal/consistency":     {"cache", "controller"},
