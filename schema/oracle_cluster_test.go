@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -86,45 +85,14 @@ func (o *oracle) create(ctx context.Context, gvk kschema.GroupVersionKind, obj m
 	return nil, false, err
 }
 
-func asAdministrator(conn *transport.Conn) cluster.SendFunc {
-	return func(ctx context.Context, method, path, body string) (string, error) {
-		response, err := conn.Do(ctx, &transport.Request{Method: method, Path: path, Body: []byte(body), Header: http.Header{
-			"Content-Type": {"application/json"},
-			"Accept":       {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"},
-		}})
-		if err != nil {
-			return "", err
-		}
-		defer response.Body.Close()
-		answer, err := io.ReadAll(response.Body)
-		return string(answer), err
-	}
-}
-
 // withoutRules removes the CEL rules of a definition: this module has no evaluator.
 func withoutRules(t *testing.T, file corpus.File) corpus.File {
 	t.Helper()
 	var definition map[string]any
 	require.NoError(t, json.Unmarshal(file.JSON, &definition))
-	removeRules(definition)
+	corpus.RemoveRules(definition)
 	file.JSON, _ = json.Marshal(definition)
 	return file
-}
-
-func removeRules(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		if _, isList := value["x-kubernetes-validations"].([]any); isList {
-			delete(value, "x-kubernetes-validations")
-		}
-		for _, child := range value {
-			removeRules(child)
-		}
-	case []any:
-		for _, child := range value {
-			removeRules(child)
-		}
-	}
 }
 
 // kindCases has the valid objects of a kind.
@@ -160,7 +128,7 @@ func TestSchema_ValidateAsRealServer(t *testing.T) {
 	for _, file := range append(corpus.Definitions(t, count), keywordsDefinition) {
 		definitions = append(definitions, withoutRules(t, file))
 	}
-	cluster.Define(t, asAdministrator(conn), definitions)
+	cluster.Define(t, client.Send(conn), definitions)
 	o := newOracle(t, conn)
 	o.isLarge = count == 300
 	kinds := append(customCases(t, o, definitions, seed), builtInCases(t, o)...)

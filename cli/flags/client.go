@@ -41,13 +41,18 @@ func (c *Connection) Conn(ctx context.Context) (*transport.Conn, error) {
 	return c.conn, nil
 }
 
-// Schemas returns a client of the schemas of the server's kinds. It keeps documents in CacheDir.
+// Schemas returns a client of the schemas of the server's kinds. All calls return the same client. It keeps documents in CacheDir.
 func (c *Connection) Schemas(ctx context.Context) (*schema.Client, error) {
 	conn, err := c.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return schema.New(conn, &schema.Options{Dir: c.CacheDir}), nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.schemas == nil {
+		c.schemas = schema.New(conn, &schema.Options{Dir: c.CacheDir})
+	}
+	return c.schemas, nil
 }
 
 // Close closes the client's idle connections.

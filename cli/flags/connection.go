@@ -21,6 +21,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
@@ -54,10 +55,11 @@ type Connection struct {
 	// OnAttempt is called after every attempt of a request.
 	OnAttempt func(ctx context.Context, attempt transport.Attempt)
 
-	mu     sync.Mutex
-	config *transport.Config
-	conn   *transport.Conn
-	client *dynamic.Client
+	mu      sync.Mutex
+	config  *transport.Config
+	conn    *transport.Conn
+	client  *dynamic.Client
+	schemas *schema.Client
 }
 
 // NewConnection returns a Connection with kubectl's defaults: kubectl's discovery cache, and no request timeout.

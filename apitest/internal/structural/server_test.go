@@ -99,7 +99,7 @@ func prepare(definition map[string]any, i int) definedKind {
 	delete(spec, "conversion")
 	for _, version := range spec["versions"].([]any) {
 		version := version.(map[string]any)
-		removeRules(version["schema"])
+		corpus.RemoveRules(version["schema"])
 		for _, name := range []string{"subresources", "deprecated", "deprecationWarning"} {
 			delete(version, name)
 		}
@@ -110,22 +110,6 @@ func prepare(definition map[string]any, i int) definedKind {
 		}
 	}
 	return k
-}
-
-func removeRules(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		if _, ok := value["x-kubernetes-validations"].([]any); ok {
-			delete(value, "x-kubernetes-validations")
-		}
-		for _, child := range value {
-			removeRules(child)
-		}
-	case []any:
-		for _, child := range value {
-			removeRules(child)
-		}
-	}
 }
 
 func waitServed(t *testing.T, server *realserver.Server, path string) {

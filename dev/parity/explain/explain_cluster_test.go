@@ -3,9 +3,7 @@ package explain_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -22,6 +20,7 @@ import (
 	kubectl "k8s.io/kubectl/pkg/explain/v2"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/anykind/anykind/schema"
@@ -33,9 +32,7 @@ import (
 // are 300 definitions.
 func TestExplain_SameTextAsKubectl(t *testing.T) {
 	conn := connect(t)
-	send := func(ctx context.Context, method, path, body string) (string, error) {
-		return send(ctx, conn, method, path, body)
-	}
+	send := client.Send(conn)
 	definitions := 100
 	if os.Getenv("ANYKIND_EXPLAIN_FIELDS") != "" {
 		definitions = 300
@@ -156,16 +153,4 @@ func connect(t *testing.T) *transport.Conn {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	return conn
-}
-
-func send(ctx context.Context, conn *transport.Conn, method, path, body string) (string, error) {
-	response, err := conn.Do(ctx, &transport.Request{Method: method, Path: path, Body: []byte(body), Header: http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"},
-	}})
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	return string(answer), err
 }

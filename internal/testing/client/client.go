@@ -9,6 +9,8 @@ package client
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -78,4 +80,20 @@ func DeleteAtEnd(t testing.TB, resource *dynamic.Resource, name string) {
 			t.Errorf("delete %s %s: %v", resource, name, err)
 		}
 	})
+}
+
+// Send returns a function for [cluster.Define] that sends requests over a connection.
+func Send(conn *transport.Conn) cluster.SendFunc {
+	return func(ctx context.Context, method, path, body string) (string, error) {
+		response, err := conn.Do(ctx, &transport.Request{Method: method, Path: path, Body: []byte(body), Header: http.Header{
+			"Content-Type": {"application/json"},
+			"Accept":       {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"},
+		}})
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		answer, err := io.ReadAll(response.Body)
+		return string(answer), err
+	}
 }

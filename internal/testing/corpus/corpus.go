@@ -101,3 +101,20 @@ func pick(t testing.TB, all []File, count int) []File {
 	}
 	return picked
 }
+
+// RemoveRules removes the CEL rules of a definition or schema.
+func RemoveRules(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, isList := value["x-kubernetes-validations"].([]any); isList {
+			delete(value, "x-kubernetes-validations")
+		}
+		for _, child := range value {
+			RemoveRules(child)
+		}
+	case []any:
+		for _, child := range value {
+			RemoveRules(child)
+		}
+	}
+}

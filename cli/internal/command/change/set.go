@@ -57,10 +57,9 @@ func setCommand(s *command.State) *cobra.Command {
 			if len(assignments) == 0 {
 				return errors.New("at least one field update is required: PATH=VALUE or PATH-")
 			}
-			kinds := &kindSchemas{State: s}
 			return o.run(cmd.Context(), s, resources, "updated", "unchanged", func(t *target, obj *unstructured.Object) error {
 				for _, a := range assignments {
-					if err := a.Apply(obj, canAppend, func() *schema.Schema { return kinds.of(cmd.Context(), t) }); err != nil {
+					if err := a.Apply(obj, canAppend, func() *schema.Schema { return kindSchema(cmd.Context(), s, t) }); err != nil {
 						return err
 					}
 				}
@@ -81,26 +80,17 @@ func setCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-// kindSchemas finds the schemas of targets' kinds.
-type kindSchemas struct {
-	*command.State
-
-	schemas *schema.Client
-}
-
-// of returns the schema of a target's kind, or nil for a local object and for a kind without a schema.
-func (k *kindSchemas) of(ctx context.Context, t *target) *schema.Schema {
+// kindSchema returns the schema of a target's kind, or nil for a local object and for a kind without a schema: then the server
+// checks the values.
+func kindSchema(ctx context.Context, s *command.State, t *target) *schema.Schema {
 	if t.resource == nil {
 		return nil
 	}
-	if k.schemas == nil {
-		schemas, err := k.Connection.Schemas(ctx)
-		if err != nil {
-			return nil // the values are checked by the server
-		}
-		k.schemas = schemas
+	schemas, err := s.Connection.Schemas(ctx)
+	if err != nil {
+		return nil
 	}
-	kind, err := k.schemas.Kind(ctx, t.resource.APIResource().GVK)
+	kind, err := schemas.Kind(ctx, t.resource.APIResource().GVK)
 	if err != nil {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -174,16 +173,13 @@ func (o *explainOptions) print(explanation *schema.Explanation) error {
 	return explanation.WriteText(o.Out, &schema.TextOptions{Details: o.details})
 }
 
-// completionTimeout limits a completion, because the shell waits for it.
-const completionTimeout = 5 * time.Second
-
 // complete completes the names of types and, behind a dot, of fields.
 func (o *explainOptions) complete(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	completions, directive := o.Connection.CompleteTargets(cmd, nil, prefix)
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionTimeout)
 	defer cancel()
 	if at := strings.LastIndexByte(prefix, '.'); at > 0 {
 		if explanation, err := o.explain(ctx, prefix[:at], nil); err == nil {

@@ -23,17 +23,7 @@ func newCommand(s *command.State) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			handle, err := s.Connection.Handle(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			schemas, err := s.Connection.Schemas(ctx)
-			if err != nil {
-				return err
-			}
-			gvk := handle.APIResource().GVK
-			kind, err := schemas.Kind(ctx, gvk)
+			gvk, kind, err := s.KindSchema(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

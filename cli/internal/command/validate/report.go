@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/cli/internal/printable"
+	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -55,7 +56,7 @@ type finding struct {
 	Servers []string `json:"servers,omitempty"` // nil if it holds for all servers
 }
 
-// unknown is what was not checked of the objects of a kind.
+// unknown is a check that was left out for the objects of a kind.
 type unknown struct {
 	Kind    string `json:"kind"`
 	Objects int    `json:"objects"`
@@ -117,13 +118,8 @@ func writers() map[string]func(io.Writer, *report) error {
 
 // text returns the finding without its position: spec.replicas: is "3", the schema says an integer (write 3 without quotes).
 func (f *finding) text() string {
-	text := f.Message
-	if f.Field != "" {
-		text = f.Field + ": " + text
-	}
-	if f.Hint != "" {
-		text += " (" + f.Hint + ")"
-	}
+	problem := schema.Problem{Path: f.Path, Message: f.Message, Hint: f.Hint}
+	text := problem.String()
 	if len(f.Servers) > 0 {
 		text += " [" + strings.Join(f.Servers, ", ") + "]"
 	}
@@ -198,10 +194,14 @@ func writeJSON(w io.Writer, r *report) error {
 	if r.Findings == nil {
 		r.Findings = []finding{}
 	}
+	return encodeJSON(w, r)
+}
+
+func encodeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
+	return encoder.Encode(value)
 }
 
 // writeGitHub writes workflow commands: https://docs.github.com/actions/reference/workflow-commands-for-github-actions.

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"encoding/json"
 	"io"
 	"path/filepath"
 	"slices"
@@ -79,8 +78,5 @@ func writeSARIF(w io.Writer, r *report) error {
 		invocation.Notifications = append(invocation.Notifications, sarifNotification{"note", sarifMessage{"not checked: " + what.Kind + ": " + what.What}})
 	}
 	run.Invocations = []sarifInvocation{invocation}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	return encodeJSON(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }

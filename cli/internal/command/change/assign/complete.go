@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,16 +13,13 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// completionTimeout limits a completion, because the shell waits for it.
-const completionTimeout = 5 * time.Second
-
 // Complete completes targets, and behind them the paths of fields and, behind '=', the values that a field's enum allows.
 func Complete(s *command.State) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) == 0 || len(args) == 1 && !strings.Contains(args[0], "/") {
 			return s.Connection.CompleteTargets(cmd, args, prefix)
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionTimeout)
 		defer cancel()
 		typeName, _, _ := strings.Cut(args[0], "/")
 		completions, err := completeAssignment(ctx, s, typeName, prefix)
@@ -36,15 +32,7 @@ func Complete(s *command.State) cobra.CompletionFunc {
 
 // completeAssignment completes PATH=VALUE for a type.
 func completeAssignment(ctx context.Context, s *command.State, typeName, prefix string) ([]cobra.Completion, error) {
-	handle, err := s.Connection.Handle(ctx, typeName)
-	if err != nil {
-		return nil, err
-	}
-	schemas, err := s.Connection.Schemas(ctx)
-	if err != nil {
-		return nil, err
-	}
-	kind, err := schemas.Kind(ctx, handle.APIResource().GVK)
+	_, kind, err := s.KindSchema(ctx, typeName)
 	if err != nil {
 		return nil, err
 	}
