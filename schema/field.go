@@ -13,7 +13,7 @@ import (
 )
 
 // At returns the schema of a field, by a path as of [unstructured.ParsePath]: names of fields and keys of maps, and elements of
-// lists in brackets, such as "spec", "containers", "[name=app]", "image". An element in brackets may be left out. A field that the
+// lists in brackets or by index, such as "spec", "containers", "[name=app]", "image". An element may be left out. A field that the
 // schema does not have is an error with suggestions. Below a field of any value every field is of any value: an empty schema.
 func (s *Schema) At(path ...string) (*Schema, error) {
 	for i, step := range path {
@@ -37,6 +37,9 @@ func (s *Schema) step(step string) (*Schema, error) {
 		return nil, fmt.Errorf("not a list, but %s", s.typeText())
 	}
 	if items := s.Items(); items != nil {
+		if isIndex(step) && items.Field(step) == nil {
+			return items, nil
+		}
 		s = items
 	}
 	if field := s.Field(step); field != nil {
@@ -52,6 +55,12 @@ func (s *Schema) step(step string) (*Schema, error) {
 		return nil, fmt.Errorf("no such field: the value is %s", s.typeText())
 	}
 	return nil, &UnknownFieldError{Field: step, Suggestions: s.suggest(step)}
+}
+
+// isIndex reports whether a step is the index of a list's element.
+func isIndex(step string) bool {
+	_, err := strconv.ParseUint(step, 10, 31)
+	return err == nil
 }
 
 // isAny reports whether any field and element is valid.

@@ -55,7 +55,7 @@ func TestSchema_At(t *testing.T) {
 		"labels":{"type":"object","additionalProperties":{"type":"string"}},
 		"any":{"x-kubernetes-preserve-unknown-fields":true},
 		"replicas":{"type":"integer"}}}`)
-	for _, path := range [][]string{{"list", "[name=a]", "image"}, {"list", "image"}, {"labels", "a.b/c"}} {
+	for _, path := range [][]string{{"list", "[name=a]", "image"}, {"list", "0", "image"}, {"list", "image"}, {"labels", "a.b/c"}} {
 		field, err := s.At(path...)
 		require.NoError(t, err, path)
 		assert.Equal(t, "string", field.Type, path)

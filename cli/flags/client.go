@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
@@ -53,6 +55,21 @@ func (c *Connection) Schemas(ctx context.Context) (*schema.Client, error) {
 		c.schemas = schema.New(conn, &schema.Options{Dir: c.CacheDir})
 	}
 	return c.schemas, nil
+}
+
+// KindSchema returns the kind of a type as users name it, and its schema.
+func (c *Connection) KindSchema(ctx context.Context, typeName string) (gvk kschema.GroupVersionKind, kind *schema.Schema, err error) {
+	handle, err := c.Handle(ctx, typeName)
+	if err != nil {
+		return gvk, nil, err
+	}
+	schemas, err := c.Schemas(ctx)
+	if err != nil {
+		return gvk, nil, err
+	}
+	gvk = handle.APIResource().GVK
+	kind, err = schemas.Kind(ctx, gvk)
+	return gvk, kind, err
 }
 
 // Close closes the client's idle connections.

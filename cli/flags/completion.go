@@ -10,17 +10,17 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const (
-	// completionTimeout limits a completion, because the shell waits for it.
-	completionTimeout = 5 * time.Second
+	// CompletionTimeout limits a completion, because the shell waits for it.
+	CompletionTimeout = 5 * time.Second
 	// maxCompletions limits the number of listed names.
 	maxCompletions = 1000
 	// sampleSize limits the objects read for completions of labels and fields.
@@ -72,7 +72,7 @@ func (c *Connection) CompleteUsers(cmd *cobra.Command, args []string, prefix str
 
 // CompleteNamespaces completes the names of namespaces.
 func (c *Connection) CompleteNamespaces(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
 	return c.names(ctx, "namespaces", prefix), noFiles
 }
@@ -114,7 +114,7 @@ func cutLast(text, separator string) (before, after string) {
 
 // CompleteTargets completes arguments TYPE [NAME…] and TYPE/NAME….
 func (c *Connection) CompleteTargets(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
 	typeName, namePrefix, isPair := strings.Cut(prefix, "/")
 	switch {
@@ -141,7 +141,7 @@ func (c *Connection) CompletePods(cmd *cobra.Command, args []string, prefix stri
 	if strings.Contains(prefix, "/") {
 		return c.CompleteTargets(cmd, args, prefix)
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
 	return c.names(ctx, "pods", prefix), noFiles
 }
@@ -156,9 +156,23 @@ func (c *Connection) CompleteDefinitions(cmd *cobra.Command, args []string, pref
 	return c.completeNames(cmd, "customresourcedefinitions", args, prefix)
 }
 
+// CompleteNames returns a function that completes the name of an object, as the value of a flag.
+func (c *Connection) CompleteNames(typeName string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return c.completeNames(cmd, typeName, nil, prefix)
+	}
+}
+
+// CompleteTypes completes the names of types, as the value of a flag: TYPE[,TYPE].
+func (c *Connection) CompleteTypes(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
+	defer cancel()
+	return c.types(ctx, prefix), noFiles
+}
+
 // completeNames completes the names of objects, except for the previous arguments.
 func (c *Connection) completeNames(cmd *cobra.Command, typeName string, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
 	return slices.DeleteFunc(c.names(ctx, typeName, prefix), func(name string) bool { return slices.Contains(args, name) }), noFiles
 }
@@ -202,9 +216,7 @@ func nameCell(row *dynamic.TableRow) string {
 func (c *Connection) CompleteLabels(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	listed, prefix := cutLast(prefix, ",")
 	var names []string
-	c.sample(cmd.Context(), args, func(object map[string]any) {
-		names = slices.AppendSeq(names, maps.Keys(nested.Map(object, "metadata", "labels")))
-	})
+	c.sample(cmd.Context(), args, func(obj *unstructured.Object) { names = slices.AppendSeq(names, maps.Keys(obj.GetLabels())) })
 	completions := matching(names, prefix)
 	for i := range completions {
 		completions[i] = listed + completions[i]
@@ -212,65 +224,15 @@ func (c *Connection) CompleteLabels(cmd *cobra.Command, args []string, prefix st
 	return completions, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
-// CompleteFields completes field paths found in objects of the type in the first argument: TYPE --sort-by=PATH.
-func (c *Connection) CompleteFields(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.fields(cmd.Context(), args, prefix), noFiles
-}
-
-// CompleteOutput completes the formats and, for custom-columns, headers with the paths of fields.
-func (c *Connection) CompleteOutput(formats []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		const columns = "custom-columns="
-		if !strings.HasPrefix(prefix, columns) {
-			return matching(formats, prefix), noFiles | cobra.ShellCompDirectiveNoSpace
-		}
-		listed, column := cutLast(strings.TrimPrefix(prefix, columns), ",")
-		header, path, found := strings.Cut(column, ":")
-		var completions []cobra.Completion
-		for _, field := range c.fields(cmd.Context(), args, path) {
-			name := header
-			if !found {
-				name = strings.ToUpper(field[strings.LastIndexByte(field, '.')+1:])
-			}
-			completions = append(completions, columns+listed+name+":"+field)
-		}
-		return completions, noFiles | cobra.ShellCompDirectiveNoSpace
-	}
-}
-
-func (c *Connection) fields(ctx context.Context, args []string, prefix string) []cobra.Completion {
-	var paths []string
-	c.sample(ctx, args, func(object map[string]any) { paths = appendPaths(paths, "", object) })
-	return matching(paths, prefix)
-}
-
-// appendPaths appends the paths of scalar fields, without managedFields.
-func appendPaths(paths []string, path string, object map[string]any) []string {
-	for name, value := range object {
-		if name == "managedFields" || name == "annotations" || strings.ContainsAny(name, "./") {
-			continue
-		}
-		switch value := value.(type) {
-		case map[string]any:
-			paths = appendPaths(paths, path+"."+name, value)
-		case []any:
-		default:
-			paths = append(paths, path+"."+name)
-		}
-	}
-	return paths
-}
-
 // sample calls see for up to sampleSize objects of the type in the first argument. It lists the namespace, or all namespaces if
 // the namespace has no object of the type.
-func (c *Connection) sample(ctx context.Context, args []string, see func(object map[string]any)) {
+func (c *Connection) sample(ctx context.Context, args []string, see func(obj *unstructured.Object)) {
 	if len(args) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
-	typeName, _, _ := strings.Cut(args[0], "/")
-	handle, err := c.Handle(ctx, typeName)
+	handle, err := c.Handle(ctx, typeOf(args))
 	if err != nil {
 		return
 	}
@@ -280,7 +242,7 @@ func (c *Connection) sample(ctx context.Context, args []string, see func(object 
 			continue
 		}
 		for _, obj := range page.Items {
-			see(obj.Object)
+			see(obj)
 		}
 		return
 	}

@@ -71,7 +71,7 @@ func TestConnection_CompletesWithoutControls(t *testing.T) {
 		"pairs":   {c.CompleteTargets, nil, "configmaps/a", []cobra.Completion{"configmaps/apple"}},
 		"types":   {c.CompleteTargets, nil, "", []cobra.Completion{"configmaps"}},
 		"labels":  {c.CompleteLabels, []string{"configmaps"}, "", []cobra.Completion{"apple", "äpfel"}},
-		"fields":  {c.CompleteFields, []string{"configmaps"}, ".data.", []cobra.Completion{".data.apple", ".data.äpfel"}},
+		"fields":  {c.CompleteFields, []string{"configmaps"}, ".data.", []cobra.Completion{".data.apple\tstring", ".data.äpfel\tstring"}},
 	} {
 		got, _ := candidates.complete(cmd, candidates.args, candidates.prefix)
 		assert.Equal(t, candidates.want, got, name)

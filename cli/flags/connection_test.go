@@ -186,9 +186,62 @@ func TestConnection_CompletesFromServer(t *testing.T) {
 	assert.Equal(t, []cobra.Completion{"pods,deployments", "pods,deployments.apps"}, complete(c.CompleteTargets, "pods,deploy"))
 	assert.Contains(t, complete(c.CompleteNamespaces, "def"), "default")
 	assert.Contains(t, complete(c.CompleteLabels, "app,col", "cm"), "app,color")
-	assert.Contains(t, complete(c.CompleteFields, ".metadata.na", "cm"), ".metadata.name")
+	assert.Contains(t, complete(c.CompleteFields, ".metadata.na", "cm"), ".metadata.name\tstring")
 	assert.Contains(t, complete(c.CompleteOutput([]string{"json", "yaml"}), "js", "cm"), "json")
-	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=N:.metadata.name,X:.metadata.na", "cm"), "custom-columns=N:.metadata.name,X:.metadata.name")
-	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=", "cm"), "custom-columns=NAME:.metadata.name")
+	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=N:.metadata.name,X:.metadata.na", "cm"), "custom-columns=N:.metadata.name,X:.metadata.name\tstring")
+	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=", "cm"), "custom-columns=NAME:.metadata.name\tstring")
 	assert.Empty(t, complete(c.CompleteTargets, "x", "nonsense"))
+}
+
+func TestConnection_CompletesFieldsBySchema(t *testing.T) {
+	admin := client.Connect(t, "admin")
+	namespace := client.NewNamespace(t, admin)
+	_, err := client.Resource(t, admin, "configmaps").Namespace(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "sampled", "labels": map[string]any{"color": "blue", "a/b": "c"}}, "data": map[string]any{"size": "3"},
+	}}, nil)
+	require.NoError(t, err)
+	c := flags.NewConnection()
+	c.Kubeconfig = cluster.Kubeconfig(t)
+	c.CacheDir = t.TempDir()
+	c.NamespaceFlag = namespace
+	defer c.Close()
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	columns := c.CompleteOutput(nil)
+	for _, one := range []struct {
+		function   cobra.CompletionFunc
+		typeName   string
+		prefix     string
+		want       []cobra.Completion
+		isComplete bool // a space follows
+	}{
+		{c.CompleteFields, "svc/web", ".spec.sessionA", []cobra.Completion{".spec.sessionAffinity\tstring", ".spec.sessionAffinityConfig.\tobject"}, false},
+		{c.CompleteFields, "pods", "{.spec.containers[0].imageP", []cobra.Completion{"{.spec.containers[0].imagePullPolicy}\tstring"}, true},
+		{c.CompleteFields, "pods,svc", "spec.nodeN", []cobra.Completion{"spec.nodeName\tstring"}, true},
+		{c.CompleteFields, "pods", ".spec.conta", []cobra.Completion{".spec.containers[*].\tarray"}, false},
+		{c.CompleteFields, "cm", ".metadata.finalizers.", nil, true},
+		{c.CompleteFields, "cm", ".metadata.labels.", []cobra.Completion{".metadata.labels.color\tstring"}, true},
+		{c.CompleteFields, "cm", ".nonsense.", nil, true},
+		{columns, "pods", "custom-columns=IMAGE:.spec.containers[*].imageP", []cobra.Completion{"custom-columns=IMAGE:.spec.containers[*].imagePullPolicy\tstring"}, false},
+		{columns, "pods", "custom-columns=NODEN", []cobra.Completion{"custom-columns=NODENAME:.spec.nodeName\tstring"}, false},
+		{c.CompleteWhere, "pods", ".spec.containers[].imageP", []cobra.Completion{".spec.containers[].imagePullPolicy\tstring"}, true},
+		{c.CompleteWhere, "pods", ".spec.initC", []cobra.Completion{".spec.initContainers[].\tarray"}, false},
+		{c.CompleteWhere, "pods", `.spec.containers[0].imagePullPolicy == "A`, []cobra.Completion{`.spec.containers[0].imagePullPolicy == "Always"`}, true},
+		{c.CompleteWhere, "svc", `.spec.type=="ClusterIP" and .spec.sessionAffinity!=`, []cobra.Completion{
+			`.spec.type=="ClusterIP" and .spec.sessionAffinity!="ClientIP"`, `.spec.type=="ClusterIP" and .spec.sessionAffinity!="None"`,
+		}, true},
+		{c.CompleteWhere, "svc", "(.spec.publishNotReadyAddresses==t", []cobra.Completion{"(.spec.publishNotReadyAddresses==true"}, true},
+		{c.CompleteWhere, "cm", ".data.s", []cobra.Completion{".data.size\tstring"}, true},
+		{c.CompleteWhere, "cm", ".spec | .data", nil, true},
+		{c.CompleteWhere, "cm", `.metadata.name == ".da`, nil, true},
+		{c.CompleteWhere, "cm", `"$x.da`, nil, true},
+		{c.CompleteAssignments, "deploy/web", "spec.strategy.ty", []cobra.Completion{"spec.strategy.type=\tstring"}, false},
+		{c.CompleteAssignments, "deploy/web", "spec.strategy.type=Re", []cobra.Completion{"spec.strategy.type=Recreate"}, false},
+		{c.CompleteAssignments, "cm/sampled", "data.s", []cobra.Completion{"data.size=\tstring"}, false},
+		{c.CompleteValues("resourcequotas", "spec.scopes"), "", "BestEffort,NotB", []cobra.Completion{"BestEffort,NotBestEffort"}, true},
+	} {
+		got, directive := one.function(cmd, []string{one.typeName}, one.prefix)
+		assert.Equal(t, one.want, got, one.prefix)
+		assert.Equal(t, one.isComplete, directive&cobra.ShellCompDirectiveNoSpace == 0, one.prefix)
+	}
 }

@@ -98,6 +98,9 @@ func Root(s *State, commands ...*cobra.Command) *cobra.Command {
 		s.Errorf("error: %v", err)
 	}
 	completeArguments(s, commands)
+	if s.Args == nil || s.IsNamed(cobra.ShellCompRequestCmd) || s.IsNamed(cobra.ShellCompNoDescRequestCmd) {
+		completeFixedValues(s, commands)
+	}
 	return root
 }
 
@@ -118,6 +121,21 @@ func completeArguments(s *State, commands []*cobra.Command) {
 			}
 		}
 		completeArguments(s, cmd.Commands())
+	}
+}
+
+// completeFixedValues completes the values of flags that are the same for all commands.
+func completeFixedValues(s *State, commands []*cobra.Command) {
+	for _, cmd := range commands {
+		for flag, values := range map[string][]string{"dry-run": {"client", "none", "server"}, "validate": {"ignore", "strict", "warn"}} {
+			if cmd.Flags().Lookup(flag) == nil {
+				continue
+			}
+			if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+				s.Errorf("error: %v", err)
+			}
+		}
+		completeFixedValues(s, cmd.Commands())
 	}
 }
 

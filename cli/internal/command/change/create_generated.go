@@ -62,10 +62,34 @@ func generatorCommand(s *command.State, generator *generate.Generator) *cobra.Co
 	if generator.AddFlags != nil {
 		generator.AddFlags(cmd.Flags())
 	}
+	completeFlags(s, cmd, generator)
 	for _, name := range generator.Required {
 		_ = cmd.MarkFlagRequired(name) // cannot fail: the flag exists
 	}
 	return cmd
+}
+
+// completeFlags completes the values of a generator's flags.
+func completeFlags(s *command.State, cmd *cobra.Command, generator *generate.Generator) {
+	if !s.IsNamed(cmd.Name()) {
+		return
+	}
+	complete := map[string]cobra.CompletionFunc{}
+	for flag, field := range generator.Values {
+		typeName, path, _ := strings.Cut(field, ".")
+		complete[flag] = s.Connection.CompleteValues(typeName, path)
+	}
+	for flag, typeName := range generator.Names {
+		complete[flag] = s.Connection.CompleteNames(typeName)
+	}
+	if cmd.Flags().Lookup("resource") != nil {
+		complete["resource"] = s.Connection.CompleteTypes
+	}
+	for flag, function := range complete {
+		if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
+			s.Errorf("error: %v", err)
+		}
+	}
 }
 
 // nameAndCommand returns the name, the only argument before --, and the arguments behind --.

@@ -67,7 +67,7 @@ func setCommand(s *command.State) *cobra.Command {
 			})
 		},
 	}
-	cmd.ValidArgsFunction = assign.Complete(s)
+	cmd.ValidArgsFunction = s.Connection.CompleteAssignments
 	o.addFlags(cmd, s)
 	o.write.addValidate(cmd.Flags())
 	cmd.Flags().BoolVar(&canAppend, "append", false, "Append elements of lists that a path selects by key and that do not exist.")

@@ -23,7 +23,7 @@ func newCommand(s *command.State) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			gvk, kind, err := s.KindSchema(cmd.Context(), args[0])
+			gvk, kind, err := s.Connection.KindSchema(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

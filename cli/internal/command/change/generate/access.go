@@ -177,6 +177,7 @@ func roleBinding() *Generator {
 	return &Generator{
 		Use:   "rolebinding NAME --clusterrole=NAME|--role=NAME [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname]",
 		Short: "Create a role binding for a particular role or cluster role", Failure: "failed to create rolebinding: ",
+		Names: map[string]string{"clusterrole": "clusterroles", "role": "roles"},
 		AddFlags: func(fs *pflag.FlagSet) {
 			o.addFlags(fs)
 			fs.StringVar(&o.role, "role", "", "Role this RoleBinding should reference")
@@ -195,7 +196,7 @@ func clusterRoleBinding() *Generator {
 	return &Generator{
 		Use:   "clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname] [--serviceaccount=namespace:serviceaccountname]",
 		Short: "Create a cluster role binding for a particular cluster role", Failure: "failed to create clusterrolebinding: ",
-		Required: []string{"clusterrole"}, AddFlags: o.addFlags,
+		Required: []string{"clusterrole"}, AddFlags: o.addFlags, Names: map[string]string{"clusterrole": "clusterroles"},
 		Generate: simple(func(name string) (*unstructured.Object, error) { return o.generate("ClusterRoleBinding", name) }),
 	}
 }

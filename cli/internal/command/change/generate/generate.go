@@ -22,6 +22,10 @@ type Generator struct {
 	// Failure is the prefix of the error of a rejected object, such as "failed to create deployment: ". It may be empty.
 	Failure  string
 	AddFlags func(fs *pflag.FlagSet)
+	// Values has the fields that flags set, for the completion of their values: TYPE.PATH by flag.
+	Values map[string]string
+	// Names has the types of the objects that flags name.
+	Names map[string]string
 	// HasData marks ConfigMaps and Secrets. Their names may end in a hash of their content.
 	HasData bool
 	// Generate returns the object. command is the arguments behind --.
@@ -115,7 +119,7 @@ func priorityClass() *Generator {
 	var description, preemption string
 	return &Generator{
 		Use: "priorityclass NAME --value=VALUE", Short: "Create a priority class with the specified name", Aliases: []string{"pc"},
-		Required: []string{"value"}, Failure: "failed to create priorityclass: ",
+		Required: []string{"value"}, Failure: "failed to create priorityclass: ", Values: map[string]string{"preemption-policy": "priorityclasses.preemptionPolicy"},
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.Int32Var(&value, "value", 0, "the value of this priority class.")
 			fs.BoolVar(&isDefault, "global-default", false, "global-default specifies whether this PriorityClass should be considered as the default priority.")

@@ -21,7 +21,7 @@ func ingress() *Generator {
 	o := &ingressOptions{}
 	return &Generator{
 		Use: "ingress NAME --rule=host/path=service:port[,tls[=secret]]", Short: "Create an ingress with the specified name", Aliases: []string{"ing"},
-		Failure: "failed to create ingress: ",
+		Failure: "failed to create ingress: ", Names: map[string]string{"class": "ingressclasses"},
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&o.class, "class", "", "Ingress Class to be used")
 			fs.StringArrayVar(&o.rules, "rule", nil, "Rule in format host/path=service:port[,tls=secretname]. Paths containing the leading character '*' are considered pathType=Prefix. tls argument is optional.")

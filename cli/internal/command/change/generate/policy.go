@@ -18,7 +18,7 @@ func quota() *Generator {
 	var hard, scopes string
 	return &Generator{
 		Use: "quota NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2]", Short: "Create a quota with the specified name", Aliases: []string{"resourcequota"},
-		Failure: "failed to create quota: ",
+		Failure: "failed to create quota: ", Values: map[string]string{"scopes": "resourcequotas.spec.scopes"},
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&hard, "hard", "", "A comma-delimited set of resource=quantity pairs that define a hard limit.")
 			fs.StringVar(&scopes, "scopes", "", "A comma-delimited set of quota scopes that must all match each object tracked by the quota.")

@@ -133,6 +133,7 @@ func cronJob() *Generator {
 	return &Generator{
 		Use: "cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]", Short: "Create a cron job with the specified name", Aliases: []string{"cj"},
 		Required: []string{"image", "schedule"}, Failure: "failed to create cronjob: ",
+		Values: map[string]string{"restart": "cronjobs.spec.jobTemplate.spec.template.spec.restartPolicy"},
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&image, "image", "", "Image name to run.")
 			fs.StringVar(&schedule, "schedule", "", "A schedule in the Cron format the job should be run with.")
