@@ -46,7 +46,11 @@ type Field struct {
 	// Required reports whether an object without the field is invalid.
 	Required bool `json:"required,omitempty"`
 	// Immutable reports whether a CEL rule requires the previous value.
-	Immutable   bool   `json:"immutable,omitempty"`
+	Immutable bool `json:"immutable,omitempty"`
+	// Deprecated is the sentence of the description that deprecates the field or the kind, often with a replacement. For the
+	// kind of a definition it is the definition's warning. Most deprecated versions of built-in kinds have none: the server
+	// names them in a warning of its responses only.
+	Deprecated  string `json:"deprecated,omitempty"`
 	Description string `json:"description,omitempty"`
 	Default     any    `json:"default,omitempty"`
 	Enum        []any  `json:"enum,omitempty"`
@@ -83,6 +87,9 @@ func (c *Client) Explain(ctx context.Context, gvk schema.GroupVersionKind, path 
 	explanation.Description = strings.Join(e.descriptions(s, nil), "\n")
 	if s.reference != nil && s.reference.isDirect { // then the schema may occur once more in itself, as in kubectl
 		s = s.target()
+	}
+	if len(path) == 0 {
+		explanation.Deprecated = s.versionDeprecation()
 	}
 	explanation.Fields = e.fields(s, 1, nil)
 	if e.size > maxSize {
@@ -235,8 +242,8 @@ func (e *explainer) fields(s *Schema, level int, around *referenceChain) []*Fiel
 // describe describes a field without its fields. s is unresolved.
 func (e *explainer) describe(s, parent *Schema, name string) Field {
 	e.add(s)
-	field := Field{Name: name, Type: typeName(s), Description: s.Description, Enum: s.Enum}
 	resolved := s.resolve()
+	field := Field{Name: name, Type: typeName(s), Description: s.Description, Enum: s.Enum, Deprecated: resolved.deprecation}
 	field.Constraints = e.constraints(resolved, 0)
 	field.Immutable = resolved.hasRule("self==oldSelf", "oldSelf==self")
 	if parent != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -121,6 +123,34 @@ FIELDS:
   immutable
 
 `, text.String())
+}
+
+func TestExplanation_Deprecated(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"index.json": `{"documents": {"api/v1": "1"}}`,
+		"api_v1@1.json": `{"components": {"schemas": {"K": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "K"}],
+			"description": "K is old.\n\nDeprecated: This API is deprecated in v1.33+. Use L. It is better.", "properties": {
+				"old": {"type": "string", "description": "The old one. Deprecated: use new. It works."}, "new": {"type": "string"}}}}}}`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	c, err := NewOffline(dir)
+	require.NoError(t, err)
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "K"}
+	explanation, err := c.Explain(t.Context(), gvk, nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "Deprecated: This API is deprecated in v1.33+. Use L", explanation.Deprecated)
+	assert.Equal(t, []string{"", "Deprecated: use new"}, []string{explanation.Fields[0].Deprecated, explanation.Fields[1].Deprecated})
+	var text bytes.Buffer
+	require.NoError(t, explanation.WriteText(&text, &TextOptions{Details: true}))
+	assert.Contains(t, text.String(), "DETAILS:\n    deprecated: This API is deprecated in v1.33+. Use L\n")
+	assert.Contains(t, text.String(), "  old\t<string>\n  deprecated: use new\n")
+
+	s, err := c.Kind(t.Context(), gvk)
+	require.NoError(t, err)
+	result := s.Validate(t.Context(), &unstructured.Object{Object: map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "a"}}}, nil)
+	assert.Contains(t, result.Problems, Problem{Path: []any{}, Keyword: "deprecated", IsWarning: true, Message: "Deprecated: This API is deprecated in v1.33+. Use L"})
 }
 
 func TestExplanation_WriteMarkdown(t *testing.T) {

@@ -17,7 +17,7 @@ const (
 
 // TextOptions are the options of [Explanation.WriteText].
 type TextOptions struct {
-	// Details adds what kubectl does not print: immutable fields, defaults and constraints.
+	// Details adds what kubectl does not print: immutable and deprecated fields, defaults and constraints.
 	Details bool
 }
 
@@ -112,9 +112,12 @@ func (t *textWriter) detailsOf(field *Field) []string {
 	return field.details()
 }
 
-// details returns lines with the default and the constraints of a field.
+// details returns lines with the deprecation, the default and the constraints of a field.
 func (f *Field) details() []string {
 	var lines []string
+	if f.Deprecated != "" {
+		lines = append(lines, "deprecated: "+strings.TrimPrefix(f.Deprecated, "Deprecated: "))
+	}
 	if f.Immutable {
 		lines = append(lines, "immutable")
 	}

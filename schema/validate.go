@@ -119,8 +119,8 @@ func (s *Schema) Validate(ctx context.Context, obj *unstructured.Object, opts *V
 		completed = v.custom(completed, s)
 	}
 	v.metadata(obj.Object, s)
-	if s.kind != nil && s.kind.deprecation != "" {
-		v.warn("deprecated", s.kind.deprecation, "")
+	if text := s.versionDeprecation(); text != "" {
+		v.warn("deprecated", text, "")
 	}
 	v.rules(ctx, completed, opts.Rules)
 	return v.result()

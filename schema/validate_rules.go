@@ -215,7 +215,7 @@ func definedKind(gvk schema.GroupVersionKind, version map[string]any, raw []byte
 	subresources, _ := version["subresources"].(map[string]any)
 	scale, _ := subresources["scale"].(map[string]any)
 	return &kindInfo{
-		raw: raw, isCustom: true, ignoresStatus: subresources["status"] != nil, deprecation: versionDeprecation(gvk, version),
+		raw: raw, isCustom: true, ignoresStatus: subresources["status"] != nil, deprecation: definedDeprecation(gvk, version),
 		replicas: parseField(text(scale["specReplicasPath"])),
 	}
 }
@@ -233,8 +233,16 @@ func (v *validator) scale(obj map[string]any, path []any) {
 	}
 }
 
-// versionDeprecation returns the text of a definition about a deprecated version, or "".
-func versionDeprecation(gvk schema.GroupVersionKind, version map[string]any) string {
+// versionDeprecation returns the text of a definition or a description about a deprecated version, or "". s is the schema of a kind.
+func (s *Schema) versionDeprecation() string {
+	if s.kind != nil && s.kind.deprecation != "" {
+		return s.kind.deprecation
+	}
+	return s.deprecation
+}
+
+// definedDeprecation returns the text of a definition about a deprecated version, or "".
+func definedDeprecation(gvk schema.GroupVersionKind, version map[string]any) string {
 	if version["deprecated"] != true {
 		return ""
 	}

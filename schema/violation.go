@@ -198,7 +198,8 @@ func (s *Schema) findBelow(name string) string {
 	return ""
 }
 
-// deprecationOf returns the part of a description about the deprecation of a field, or "".
+// deprecationOf returns the sentence of a description about the deprecation of a field or a kind, or "". A following sentence that
+// begins with Use names the replacement.
 func deprecationOf(description string) string {
 	at := strings.Index(description, "Deprecated: ")
 	if at < 0 {
@@ -208,8 +209,11 @@ func deprecationOf(description string) string {
 		at = 0
 	}
 	first, _, _ := strings.Cut(description[at:], "\n")
-	if sentence, _, isCut := strings.Cut(first, ". "); isCut && strings.Contains(sentence, " ") {
+	if sentence, rest, isCut := strings.Cut(first, ". "); isCut && strings.Contains(sentence, " ") {
 		first = sentence
+		if replacement, _, _ := strings.Cut(rest, ". "); strings.HasPrefix(rest, "Use ") {
+			first += ". " + replacement
+		}
 	}
 	return strings.TrimSuffix(sanitize.Text(first, maxError), ".")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/discovery"
@@ -35,7 +36,7 @@ func explainCommand(s *command.State) *cobra.Command {
 		Short: "Get documentation for a resource",
 		Long: "Describe the fields of a kind as its API server does, from the schema that it publishes (OpenAPI v3).\n\n" +
 			"The text is kubectl's. With --details, and as json and markdown, it also has defaults, constraints, list keys, merge " +
-			"behaviour, CEL rules, and immutable fields.",
+			"behaviour, CEL rules, immutable and deprecated fields. If the server says that the version is deprecated, its text is a warning.",
 		Example: "  anyctl explain deploy\n  anyctl explain pods.spec.containers --details\n  anyctl explain certificates.cert-manager.io.spec --recursive\n" +
 			"  anyctl explain hpa --api-version=autoscaling/v1 -o markdown",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,7 +52,7 @@ func explainCommand(s *command.State) *cobra.Command {
 	fs.IntVar(&o.MaxDepth, "max-depth", 0, "Maximum recursion depth when printing nested fields with --recursive. 0 means no limit. Requires --recursive when greater than 0.")
 	fs.StringVar(&o.apiVersion, "api-version", "", "Get different explanations for particular API version (API group/version)")
 	fs.StringVarP(&o.output, "output", "o", "plaintext", "Format in which to render the schema (plaintext, json, markdown)")
-	fs.BoolVar(&o.details, "details", false, "Also print defaults, constraints, list keys, merge behaviour, CEL rules and immutable fields in plaintext.")
+	fs.BoolVar(&o.details, "details", false, "Also print defaults, constraints, list keys, merge behaviour, CEL rules, immutable and deprecated fields in plaintext.")
 	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{"json", "markdown", "plaintext"}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		s.Errorf("error: %v", err)
 	}
@@ -81,7 +82,31 @@ func (o *explainOptions) run(ctx context.Context, target string) error {
 	if err != nil {
 		return explainError(err)
 	}
+	if err := o.warn(ctx, explanation); err != nil {
+		return err
+	}
 	return o.print(explanation)
+}
+
+// warn adds the server's warning about a deprecated version. It is left out if the user may not list the objects.
+func (o *explainOptions) warn(ctx context.Context, explanation *schema.Explanation) error {
+	client, err := o.Client(ctx)
+	if err != nil {
+		return err
+	}
+	resource, err := client.ForKind(ctx, runtimeschema.GroupVersionKind{Group: explanation.Group, Version: explanation.Version, Kind: explanation.Kind})
+	if err != nil {
+		return err
+	}
+	warning, _ := command.Deprecation(ctx, resource)
+	if warning == "" {
+		return ctx.Err()
+	}
+	o.Connection.OnWarning(ctx, warning)
+	if len(explanation.Path) == 0 {
+		explanation.Deprecated = warning
+	}
+	return nil
 }
 
 // explain explains a target: TYPE[.GROUP][.FIELD...].
@@ -179,7 +204,7 @@ func (o *explainOptions) complete(cmd *cobra.Command, args []string, prefix stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	completions, directive := o.Connection.CompleteTargets(cmd, nil, prefix)
-	ctx, cancel := context.WithTimeout(cmd.Context(), command.CompletionTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompletionTimeout)
 	defer cancel()
 	if at := strings.LastIndexByte(prefix, '.'); at > 0 {
 		if explanation, err := o.explain(ctx, prefix[:at], nil); err == nil {

@@ -30,6 +30,10 @@ spec:
         imagePullPolicy: always
         ports: [{containerport: 80}]
 ---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: web}
+---
 apiVersion: apps/v1beta1
 kind: Deployment
 metadata: {name: old}
@@ -54,9 +58,10 @@ metadata: {name: old}
 STDIN:12: Deployment "web": spec.template.spec.containers[0].imagePullPolicy: is "always", the schema says one of "Always", "IfNotPresent", "Never" (did you mean Always?)
 STDIN:13: Deployment "web": spec.template.spec.containers[0].ports[0].containerPort: is missing, the schema requires it (add it: an integer)
 STDIN:13: Deployment "web": spec.template.spec.containers[0].ports[0].containerport: the schema has no such field (did you mean containerPort?)
-STDIN:15: Deployment "old": no schema of the kind (there is Deployment of apps/v1)
-not checked of Deployment of apps/v1: the validation of the API server in Go: the schema has only fields, types and a part of the required fields and enums (a dry run has all)
-2 objects: 1 not valid, 1 without a schema
+STDIN:15: Endpoints "web": warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice
+STDIN:19: Deployment "old": no schema of the kind (there is Deployment of apps/v1)
+not checked of Deployment of apps/v1, Endpoints of v1: the validation of the API server in Go: the schema has only fields, types and a part of the required fields and enums (a dry run has all)
+3 objects: 1 not valid, 1 without a schema
 `, strings.ReplaceAll(stdout, "warning: deprecated", ""))
 	offline, _, code := run(t, manifest, "-f", "-", "--schemas", dir)
 	assert.Equal(t, 1, code)

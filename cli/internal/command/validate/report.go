@@ -20,8 +20,12 @@ const (
 	levelWarning = "warning"
 )
 
-// keywordNoSchema is the keyword of an object without a schema.
-const keywordNoSchema = "no-schema"
+const (
+	// keywordNoSchema is the keyword of an object without a schema.
+	keywordNoSchema = "no-schema"
+	// keywordDeprecated is the schema's keyword of a deprecated version or field.
+	keywordDeprecated = "deprecated"
+)
 
 // report is the result of a validation. Its JSON form is the output format json.
 type report struct {

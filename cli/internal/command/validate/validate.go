@@ -27,8 +27,8 @@ func Commands(s *command.State) []*cobra.Command {
 		Use:   "validate -f FILENAME",
 		Short: "Validate manifests by the server's schemas, also offline",
 		Long: "Validate manifests by the server's schemas: unknown fields, types, required fields, enums, patterns, formats, bounds and keys of " +
-			"lists. Definitions among the files count. Nothing is sent to the server but requests for schemas, and with --schemas nothing at " +
-			"all. The output names what was not checked: rules of x-kubernetes-validations, and the validation in Go of built-in kinds, " +
+			"lists. Definitions among the files count. Deprecated versions and fields are warnings. The server is asked for schemas and, " +
+			"of each kind, for a list with one object, because only its response says that a version is deprecated; with --schemas nothing is sent. The output names what was not checked: rules of x-kubernetes-validations, and the validation in Go of built-in kinds, " +
 			"for which a dry run is the check.\n\nWith several --schemas, the files are validated for several versions of a server at once.\n\n" +
 			"The exit status is 1 if an object is not valid, and 2 if an object could not be checked: a broken file, a kind without a schema.",
 		Example: "  anyctl validate -f ./deploy\n  anyctl validate --save-schemas schemas/1.37\n" +
@@ -108,13 +108,23 @@ func save(ctx context.Context, s *command.State, dir string) error {
 	if err != nil {
 		return err
 	}
-	return schemas.Save(ctx, dir)
+	if err := schemas.Save(ctx, dir); err != nil {
+		return err
+	}
+	client, err := s.Client(ctx)
+	if err != nil {
+		return err
+	}
+	return saveDeprecations(ctx, client, dir)
 }
 
 // server has the schemas of a server, or of a folder.
 type server struct {
-	name    string // of the folder, empty for the connected server
-	schemas *schema.Client
+	name         string // of the folder, empty for the connected server
+	schemas      *schema.Client
+	deprecations *deprecations
+	// defined are the kinds of definitions among the files, which say themselves what is deprecated.
+	defined []kschema.GroupVersionKind
 }
 
 // servers returns the servers of --schemas, or the connected one.
@@ -124,21 +134,46 @@ func (o *options) servers(ctx context.Context, s *command.State, defined []*unst
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, server{schemas: schemas})
+		client, err := s.Client(ctx)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server{schemas: schemas, deprecations: newDeprecations(client)})
 	}
 	for _, dir := range o.schemas {
 		offline, err := schema.NewOffline(dir)
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, server{filepath.Base(filepath.Clean(dir)), offline})
+		saved, err := readDeprecations(dir)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server{name: filepath.Base(filepath.Clean(dir)), schemas: offline, deprecations: saved})
+	}
+	kinds, err := definedKinds(ctx, defined)
+	if err != nil {
+		return nil, err
 	}
 	for i := range servers {
+		servers[i].defined = kinds
 		if servers[i].schemas, err = servers[i].schemas.WithDefinitions(defined...); err != nil {
 			return nil, err
 		}
 	}
 	return servers, nil
+}
+
+// definedKinds returns the kinds of definitions.
+func definedKinds(ctx context.Context, defined []*unstructured.Object) ([]kschema.GroupVersionKind, error) {
+	none, err := schema.NewOffline("")
+	if err != nil {
+		return nil, err
+	}
+	if none, err = none.WithDefinitions(defined...); err != nil {
+		return nil, err
+	}
+	return none.Kinds(ctx)
 }
 
 // definitions returns the definitions among objects. Broken definitions are left to the validation.
@@ -197,6 +232,9 @@ func (v *outcome) add(ctx context.Context, on server, obj *manifest.Object) erro
 		return err
 	}
 	result := s.Validate(ctx, obj.Object, nil)
+	if !slices.Contains(on.defined, gvk) {
+		askServer(ctx, on.deprecations, gvk, result)
+	}
 	for _, problem := range result.Problems {
 		f := finding{Level: levelError, Path: problem.Path, Field: problem.Field(), Keyword: problem.Keyword, Message: problem.Message, Hint: problem.Hint}
 		if problem.IsWarning {
@@ -212,6 +250,21 @@ func (v *outcome) add(ctx context.Context, on server, obj *manifest.Object) erro
 		}
 	}
 	return nil
+}
+
+// askServer adds what the server says about a deprecated version. It replaces the text of the schema.
+func askServer(ctx context.Context, d *deprecations, gvk kschema.GroupVersionKind, result *schema.Result) {
+	warning, unknown := d.of(ctx, gvk)
+	isOfVersion := func(problem schema.Problem) bool {
+		return problem.Keyword == keywordDeprecated && len(problem.Path) == 0
+	}
+	switch {
+	case warning != "":
+		result.Problems = slices.DeleteFunc(result.Problems, isOfVersion)
+		result.Problems = append(result.Problems, schema.Problem{Keyword: keywordDeprecated, Message: warning, IsWarning: true})
+	case unknown != "" && !slices.ContainsFunc(result.Problems, isOfVersion):
+		result.NotChecked = append(result.NotChecked, unknown)
+	}
 }
 
 // find adds a finding, or the server to an equal finding.

@@ -63,6 +63,7 @@ func folder(t *testing.T, name, fields string) string {
 	dir := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	write(t, dir, "index.json", `{"documents": {"apis/example.com/v1": "1"}}`)
+	write(t, dir, "deprecations.json", `{"warnings": {"example.com/v1 Widget": ""}}`)
 	write(t, dir, "apis_example.com_v1@1.json", `{"components": {"schemas": {"com.example.v1.Widget": {"type": "object", "x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Widget"}],
 		"properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}, "spec": {"type": "object", "properties": {`+fields+`}}}}}}}`)
 	return dir
@@ -127,6 +128,29 @@ STDIN:14: Widget "bad": spec.colour: the schema has no such field (the fields ar
 1.38: 2 objects: 2 without a schema
 `, stdout)
 	assert.Equal(t, 1, code)
+}
+
+func TestCommand_DeprecatedVersions(t *testing.T) {
+	current := folder(t, "1.34", `"size": {}`)
+	deprecating := folder(t, "1.37", `"size": {}`)
+	write(t, deprecating, "deprecations.json", `{"warnings": {"example.com/v1 Widget": "example.com/v1 Widget is deprecated; use example.com/v2 Widget"}}`)
+	silent := folder(t, "silent", `"size": {}`)
+	require.NoError(t, os.Remove(filepath.Join(silent, "deprecations.json")))
+	forbidden := folder(t, "forbidden", `"size": {}`)
+	write(t, forbidden, "deprecations.json", `{"unknown": {"example.com/v1 Widget": "widgets is forbidden"}}`)
+	const manifest = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}"
+	stdout, _, code := run(t, manifest, "-f", "-", "--schemas", current+","+deprecating)
+	assert.Equal(t, `STDIN:1: Widget "a": warning: example.com/v1 Widget is deprecated; use example.com/v2 Widget [1.37]
+1 object: valid
+1.34: 1 object: valid
+1.37: 1 object: valid
+`, stdout)
+	assert.Zero(t, code)
+	stdout, _, _ = run(t, manifest, "-f", "-", "--schemas", silent)
+	assert.Equal(t, "not checked of Widget of example.com/v1: whether the version is deprecated: the folder of schemas does not say it (save it with --save-schemas)\n"+
+		"1 object: valid\n", stdout)
+	stdout, _, _ = run(t, manifest, "-f", "-", "--schemas", forbidden)
+	assert.Contains(t, stdout, "not checked of Widget of example.com/v1: whether the version is deprecated: widgets is forbidden\n")
 }
 
 func TestCommand_ExitCodes(t *testing.T) {
