@@ -21,9 +21,9 @@ const deprecationsFile = "deprecations.json"
 
 // deprecations has a server's warnings about deprecated versions of kinds.
 type deprecations struct {
-	// Warnings are the texts of the server by kind, such as "v1 Endpoints", or "" of a kind that is not deprecated.
+	// Warnings has the server's texts by kind, such as "v1 Endpoints". The text of a current version is empty.
 	Warnings map[string]string `json:"warnings"`
-	// Unknown has the reasons for which further kinds are not known.
+	// Unknown has errors of the server by kind.
 	Unknown map[string]string `json:"unknown,omitempty"`
 
 	client *dynamic.Client // asked for further kinds; nil of a folder
@@ -49,7 +49,7 @@ func readDeprecations(dir string) (*deprecations, error) {
 	return d, nil
 }
 
-// saveDeprecations writes the deprecations of all kinds that a server lists to a folder of schemas.
+// saveDeprecations writes the deprecations of all kinds with the verb list to a folder of schemas.
 func saveDeprecations(ctx context.Context, client *dynamic.Client, dir string) error {
 	snapshot, err := client.Discovery().Snapshot(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func saveDeprecations(ctx context.Context, client *dynamic.Client, dir string) e
 	return ctx.Err()
 }
 
-// of returns the warning about a kind's version, or "". unknown is the reason for which it is not known, or "".
+// of returns the warning about a kind's version, or "". unknown is the text about an unknown deprecation, or "".
 func (d *deprecations) of(ctx context.Context, gvk kschema.GroupVersionKind) (warning, unknown string) {
 	key := keyOf(gvk)
 	_, isKnown := d.Warnings[key]

@@ -60,7 +60,7 @@ type finding struct {
 	Servers []string `json:"servers,omitempty"` // nil if it holds for all servers
 }
 
-// unknown is a check that was left out for the objects of a kind.
+// unknown is an omitted check of a kind's objects.
 type unknown struct {
 	Kind    string `json:"kind"`
 	Objects int    `json:"objects"`

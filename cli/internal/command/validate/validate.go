@@ -123,7 +123,7 @@ type server struct {
 	name         string // of the folder, empty for the connected server
 	schemas      *schema.Client
 	deprecations *deprecations
-	// defined are the kinds of definitions among the files, which say themselves what is deprecated.
+	// defined are the kinds of definitions among the files. Definitions name their deprecated versions.
 	defined []kschema.GroupVersionKind
 }
 
