@@ -118,13 +118,7 @@ check: ## the inner loop: format, vet and unit tests of what differs from BASE (
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
-ifdef RERUN
-	$(MAKE) --no-print-directory $(GOTESTSUM)
-	$(subst -p 1 -timeout,-timeout,$(GOTEST))
-	@$(CHECK_PACKAGES)
-else
 	go test $(RACE) ./...
-endif
 
 # Only Linux on amd64 runs programs of linux/386 without an emulator.
 .PHONY: unit-32bit
@@ -215,7 +209,7 @@ tidy: ## tidy the go.mod files of all modules
 versions: ## build and test the library, compat and apitest/cel with four versions of their Kubernetes libraries, and write docs/VERSIONS.md
 	go run ./dev/versions -docs docs/VERSIONS.md
 
-# The newest version is go.work's: make unit and the tests of compat run with it.
+# The newest version is go.work's: make test runs with it.
 versions-oldest: ## build and test the library and compat with the oldest version of client-go and apimachinery
 	go run ./dev/versions -versions v0.34.13
 
