@@ -172,8 +172,12 @@ func (e *endpoint) fallBackToJSON(err error) bool {
 
 // formOf returns the form for the Content-Type of a response.
 func formOf(form form, header http.Header) form {
-	if strings.HasPrefix(header.Get("Content-Type"), protobuf.MediaType) {
+	if isProtobuf(header) {
 		return form.protobuf()
 	}
 	return form
+}
+
+func isProtobuf(header http.Header) bool {
+	return strings.HasPrefix(header.Get("Content-Type"), protobuf.MediaType)
 }

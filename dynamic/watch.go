@@ -43,10 +43,12 @@ func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*W
 	if err != nil {
 		return nil, err
 	}
-	stream.reopen = func(version string) (*watchStream, error) {
-		resumed := valueOf(opts)
-		resumed.ResourceVersion = cmp.Or(version, resumed.ResourceVersion)
-		return e.openWatch(ctx, h.codec.form(), nil, &resumed)
+	if stream.isProtobuf {
+		stream.reopen = func(version string) (*watchStream, error) {
+			resumed := valueOf(opts)
+			resumed.ResourceVersion = cmp.Or(version, resumed.ResourceVersion)
+			return e.openWatch(ctx, h.codec.form(), nil, &resumed)
+		}
 	}
 	return &WatchStream[T]{stream, h.codec}, nil
 }
@@ -95,11 +97,12 @@ func (h *Handle[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Se
 
 // watchStream is an accepted watch whose objects are not converted.
 type watchStream struct {
-	endpoint *endpoint
-	events   eventReader
-	err      error                                      // returned by all later calls of next
-	version  string                                     // of the last event, if reopen is set
-	reopen   func(version string) (*watchStream, error) // opens a watch from version on; nil if the caller does that
+	endpoint   *endpoint
+	events     eventReader
+	isProtobuf bool
+	err        error                                      // returned by all later calls of next
+	version    string                                     // of the last event, if reopen is set
+	reopen     func(version string) (*watchStream, error) // opens a watch from version on; nil for JSON, or if the caller does that
 
 	mu       sync.Mutex // guards body and isClosed
 	body     *errorRecorder
@@ -117,7 +120,11 @@ func (e *endpoint) openWatch(ctx context.Context, form form, interner *jsonread.
 		return nil, err
 	}
 	body := &errorRecorder{ReadCloser: response.Body}
-	return &watchStream{endpoint: e, body: body, events: formOf(form, response.Header).readEvents(e, body, interner)}, nil
+	return &watchStream{
+		endpoint: e, body: body,
+		events:     formOf(form, response.Header).readEvents(e, body, interner),
+		isProtobuf: isProtobuf(response.Header),
+	}, nil
 }
 
 func (s *watchStream) next() (itemEvent, error) {
