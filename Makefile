@@ -192,6 +192,8 @@ $(LINT):
 	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
 	mv .bin/golangci-lint $@
 
+.PHONY: gotestsum
+gotestsum: $(GOTESTSUM)
 $(GOTESTSUM):
 	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install gotest.tools/gotestsum@$(patsubst .bin/gotestsum-%,%,$@)
 	mv .bin/gotestsum $@
