@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/protobuf"
 	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -138,39 +140,102 @@ func connectNewer(t *testing.T) (client *dynamic.Client, sent *atomic.Int64) {
 
 // TestProtobuf_FallbackLosesNothing reads objects of which some have an unknown field, with each verb and form.
 func TestProtobuf_FallbackLosesNothing(t *testing.T) {
-	client, namespace := newNamespace(t)
-	direct := resource(t, client, "secrets").Namespace(namespace) // no controller adds one
+	following, _ := connectNewer(t)
+	stored := createSecrets(t, following)
+	for name, read := range fallbackReads {
+		t.Run(name, func(t *testing.T) {
+			newer, sent := connectNewer(t)
+			stored.check(t, read(stored.of(t, newer), t))
+			assert.Equal(t, !strings.HasPrefix(name, "initial"), sent.Load() > 0)
+		})
+	}
+}
+
+// TestProtobuf_OlderTableLosesNothing is the same with a table that lacks a field of the server.
+func TestProtobuf_OlderTableLosesNothing(t *testing.T) {
+	t.Cleanup(protobuf.Replace(withoutFields("core/v1.Secret 5 immutable")))
+	following, _ := connectRecording(t, true)
+	stored := createSecrets(t, following)
+	for name, read := range fallbackReads {
+		t.Run(name, func(t *testing.T) {
+			older, received := connectRecording(t, true)
+			r := stored.of(t, older)
+			received()
+			stored.check(t, read(r, t))
+			types := received()
+			assert.Positive(t, types["application/json"], "the fallback")
+			assert.Equal(t, !strings.HasPrefix(name, "initial"), types[protobufType] > 0)
+		})
+	}
+}
+
+// withoutFields returns a change of the table of protobuf messages: it drops fields, each as "message number name", and kinds, each as
+// "=apiVersion kind".
+func withoutFields(dropped ...string) func(table string) string {
+	return func(table string) string {
+		var kept strings.Builder
+		message := ""
+		for line := range strings.Lines(table) {
+			words := strings.Fields(line)
+			id := strings.Join(words[:min(2, len(words))], " ")
+			switch {
+			case strings.HasPrefix(line, "\t"):
+				id = message + " " + id
+			case len(words) == 1:
+				message = words[0]
+			}
+			if !slices.Contains(dropped, id) {
+				kept.WriteString(line)
+			}
+		}
+		return kept.String()
+	}
+}
+
+// storedSecrets are the objects of a test by name.
+type storedSecrets struct {
+	namespace string
+	version   string // before the first object
+	created   map[string]*unstructured.Object
+}
+
+// createSecrets creates objects while a client follows. Some of them have fields that tests take for unknown ones.
+func createSecrets(t *testing.T, following *dynamic.Client) *storedSecrets {
+	t.Helper()
+	c, namespace := newNamespace(t)
+	direct := resource(t, c, "secrets").Namespace(namespace)
 	start, err := direct.ListPage(t.Context(), nil)
 	require.NoError(t, err)
-	following, _ := connectNewer(t)
-	changes := fallbackRead{r: resource(t, following, "secrets").Namespace(namespace)}
+	stored := &storedSecrets{namespace, start.ResourceVersion, map[string]*unstructured.Object{}}
+	changes := stored.of(t, following)
 	synced := make(chan struct{})
 	received := make(chan []*unstructured.Object, 1)
 	go func() { received <- changes.follow(t, &dynamic.FollowOptions{Intern: true}, synced) }()
 	<-synced
-	created := map[string]*unstructured.Object{}
 	for i := range fallbackObjects {
-		obj, err := direct.Create(t.Context(), &unstructured.Object{Object: map[string]any{
-			"metadata": map[string]any{"name": fmt.Sprint("s", i)}, "type": map[bool]any{true: newField, false: "Opaque"}[i%7 == 5],
-		}}, nil)
-		require.NoError(t, err)
-		created[obj.GetName()] = obj
-	}
-	check := func(t *testing.T, got []*unstructured.Object) {
-		t.Helper()
-		assert.Len(t, got, len(created), "each object once")
-		for _, obj := range got {
-			assert.Equal(t, created[obj.GetName()], obj)
+		secret := map[string]any{"metadata": map[string]any{"name": fmt.Sprint("s", i)}, "type": "Opaque"}
+		if i%7 == 5 {
+			secret["type"] = newField
+			secret["immutable"] = true
 		}
+		obj, err := direct.Create(t.Context(), &unstructured.Object{Object: secret}, nil)
+		require.NoError(t, err)
+		stored.created[obj.GetName()] = obj
 	}
-	check(t, <-received)
-	for name, read := range fallbackReads {
-		t.Run(name, func(t *testing.T) {
-			newer, sent := connectNewer(t)
-			f := fallbackRead{r: resource(t, newer, "secrets").Namespace(namespace), version: start.ResourceVersion}
-			check(t, read(f, t))
-			assert.Equal(t, !strings.HasPrefix(name, "initial"), sent.Load() > 0)
-		})
+	stored.check(t, <-received)
+	return stored
+}
+
+func (s *storedSecrets) of(t *testing.T, c *dynamic.Client) fallbackRead {
+	t.Helper()
+	return fallbackRead{r: resource(t, c, "secrets").Namespace(s.namespace), version: s.version}
+}
+
+func (s *storedSecrets) check(t *testing.T, got []*unstructured.Object) {
+	t.Helper()
+	assert.Len(t, got, len(s.created), "each object once")
+	for _, obj := range got {
+		assert.Equal(t, s.created[obj.GetName()], obj)
 	}
 }
 

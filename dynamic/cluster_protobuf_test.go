@@ -2,6 +2,9 @@ package dynamic_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,10 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/protobuf"
 	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -43,13 +48,41 @@ func connectRecording(t *testing.T, protobuf bool) (client *dynamic.Client, rece
 }
 
 func TestProtobuf_EqualsJSONForEveryKind(t *testing.T) {
+	kinds, listed, _ := compareEveryKind(t)
+	assert.Greater(t, kinds, listed, "built-in kinds, and metadata of every kind")
+}
+
+// TestProtobuf_TableOfOlderVersion repeats it with the table of Kubernetes v1.35: dropped are the kinds and fields that v1.36 and v1.37
+// added to messages of v1.35.
+func TestProtobuf_TableOfOlderVersion(t *testing.T) {
+	added, err := os.ReadFile(filepath.Join("testdata", "added_since_v1.35.txt"))
+	require.NoError(t, err)
+	t.Cleanup(protobuf.Replace(withoutFields(strings.Split(strings.TrimSpace(string(added)), "\n")...)))
+	client := testclient.Connect(t, "admin")
+	drivers := resource(t, client, "csidrivers")
+	driver, err := drivers.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"generateName": "test-"}, "spec": map[string]any{"preventPodSchedulingIfMissing": true},
+	}}, nil)
+	require.NoError(t, err)
+	testclient.DeleteAtEnd(t, drivers, driver.GetName())
+	kinds, listed, fallbacks := compareEveryKind(t)
+	assert.Greater(t, kinds, listed, "metadata of every kind, and most built-in kinds")
+	_, isNewer, err := unstructuredv1.NestedBool(driver.Object, "spec", "preventPodSchedulingIfMissing")
+	require.NoError(t, err)
+	assert.Equal(t, isNewer, slices.Contains(fallbacks, drivers.String()), "from v1.36 on servers have the field")
+}
+
+// compareEveryKind compares the lists of all resources as protobuf and as JSON. It returns the number of lists that were protobuf, of
+// resources and of their metadata, the number of resources, and the resources whose lists were repeated as JSON.
+func compareEveryKind(t *testing.T) (kinds, listed int, fallbacks []string) {
+	t.Helper()
 	_, namespace := newNamespace(t)
 	client, received := connectRecording(t, true)
 	inJSON, receivedJSON := connectRecording(t, false)
 	sharedWidgets(t, client, namespace)
 	resources, err := client.PreferredResources(t.Context(), &discovery.ResourceFilter{Verbs: []string{"list"}})
 	require.NoError(t, err)
-	kinds, objects := 0, 0
+	objects := 0
 	for _, r := range resources {
 		other := inJSON.ForAPIResource(r.APIResource())
 		for _, pair := range [][2]*dynamic.Resource{{r.AllNamespaces(), other.AllNamespaces()}, {r.AllNamespaces().Metadata(), other.AllNamespaces().Metadata()}} {
@@ -60,7 +93,10 @@ func TestProtobuf_EqualsJSONForEveryKind(t *testing.T) {
 			want := allListed(t, pair[1])
 			assert.NotContains(t, receivedJSON(), protobufType)
 			assertSameUnlessChanged(t, r.String(), want, got)
-			if types[protobufType] > 0 {
+			switch {
+			case types[protobufType] > 0 && len(types) > 1:
+				fallbacks = append(fallbacks, r.String())
+			case types[protobufType] > 0:
 				kinds++
 				objects += len(got)
 			}
@@ -71,8 +107,8 @@ func TestProtobuf_EqualsJSONForEveryKind(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d lists as protobuf, %d objects", kinds, objects)
-	assert.Greater(t, kinds, len(resources), "built-in kinds, and metadata of every kind")
+	t.Logf("%d of %d lists as protobuf, %d objects; fallbacks: %v", kinds, 2*len(resources), objects, fallbacks)
+	return kinds, len(resources), fallbacks
 }
 
 func allListed[T any](t *testing.T, r *dynamic.Handle[T]) (all []*T) {

@@ -100,11 +100,27 @@ func Lookup(gvk schema.GroupVersionKind) (*Message, bool) {
 
 // readTable decompresses and indexes the table. It is embedded and valid: see TestTable_AllMessagesParse.
 func readTable() *table {
-	t := &table{kinds: map[schema.GroupVersionKind]int{}}
-	rest, err := decompress(compressedTable)
+	text, err := decompress(compressedTable)
 	if err != nil {
-		return t // never
+		return &table{} // never
 	}
+	return indexTable(text)
+}
+
+// Replace makes Lookup find the kinds of a changed table, until restore is called. It is for tests of servers that are newer than the
+// table. change gets the text of the table.
+func Replace(change func(text string) string) (restore func()) {
+	recorded := loadTable
+	text, err := decompress(compressedTable)
+	if err != nil {
+		return func() {} // never
+	}
+	loadTable = sync.OnceValue(func() *table { return indexTable(change(text)) })
+	return func() { loadTable = recorded }
+}
+
+func indexTable(rest string) *table {
+	t := &table{kinds: map[schema.GroupVersionKind]int{}}
 	for strings.HasPrefix(rest, "=") {
 		line, after, _ := strings.Cut(rest[1:], "\n")
 		words := strings.Fields(line)
