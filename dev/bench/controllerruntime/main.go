@@ -19,8 +19,6 @@ import (
 
 	"github.com/anykind/anykind/compat/controllerruntime"
 	"github.com/anykind/anykind/dev/bench/internal/measure"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 )
 
 // overAnykind is the suffix of tasks with a manager over anykind's constructors.
@@ -74,15 +72,13 @@ func connect(ctx context.Context, s *measure.Settings, scheme *runtime.Scheme) (
 }
 
 func (s *side) connectAnykind(ctx context.Context, kubeconfig string) (client.Client, error) {
-	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: kubeconfig})
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := transport.Open(cfg)
-	if err != nil {
+	if s.adapters, err = controllerruntime.FromConfig(ctx, config); err != nil {
 		return nil, err
 	}
-	s.adapters = controllerruntime.New(ctx, dynamic.New(conn, nil))
 	s.config = s.adapters.Config()
 	return s.adapters.NewClient(s.config, client.Options{Scheme: s.scheme})
 }
