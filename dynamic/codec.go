@@ -144,9 +144,10 @@ type itemEvent struct {
 
 // item is one object of a response. Exactly one field is set.
 type item struct {
-	object *unstructured.Object
-	lazy   *unstructured.Lazy
-	row    *TableRow
+	object  *unstructured.Object
+	lazy    *unstructured.Lazy
+	row     *TableRow
+	decoded metav1.Object // by a Decoder
 }
 
 // objectMeta is the part of an object's metadata that identifies its version.
@@ -167,6 +168,8 @@ func (i item) meta() objectMeta {
 		return i.lazy
 	case i.row != nil && i.row.Object != nil:
 		return i.row.Object
+	case i.decoded != nil:
+		return i.decoded
 	default:
 		return &unstructured.Object{}
 	}
@@ -175,7 +178,7 @@ func (i item) meta() objectMeta {
 // wholeObjects is the form of decoded objects.
 type wholeObjects struct{}
 
-func (wholeObjects) protobuf() form { return protobufForm{decodeProtobufObject} }
+func (wholeObjects) protobuf() form { return protobufForm{decodeMessage: decodeProtobufObject} }
 
 func (wholeObjects) decodeItem(e *endpoint, body []byte) (item, error) {
 	obj, err := e.limits().Decode(body)
@@ -217,7 +220,7 @@ func (r objectEvents) next() (itemEvent, error) {
 // lazyObjects is the form of lazy objects. It does not intern.
 type lazyObjects struct{}
 
-func (lazyObjects) protobuf() form { return protobufForm{decodeProtobufLazy} }
+func (lazyObjects) protobuf() form { return protobufForm{decodeMessage: decodeProtobufLazy} }
 
 func (lazyObjects) decodeItem(e *endpoint, body []byte) (item, error) {
 	obj, err := e.limits().DecodeLazy(body)

@@ -38,6 +38,7 @@ type endpoint struct {
 	pageOptions    PageOptions
 	representation representation
 	contentTypes   *contentTypes // the client's; nil for JSON only
+	hasGenerated   bool          // a Decoder has generated code: protobuf needs no recorded table
 	defaults       Defaults
 	onWrite        []func(ctx context.Context, namespace, name string) (end func(Write))
 }
@@ -67,7 +68,11 @@ func (e *endpoint) withSubresource(name string) *endpoint {
 
 // objects returns a handle on objects of any kind. Methods of Handle do not call As, which would add the code for structs to every
 // program.
-func (e *endpoint) objects() *Resource { return &Resource{*e, objectCodec{}} }
+func (e *endpoint) objects() *Resource {
+	objects := &Resource{*e, objectCodec{}}
+	objects.hasGenerated = false
+	return objects
+}
 
 // isNamespaced reports whether object paths contain a namespace.
 func (e *endpoint) isNamespaced() bool {

@@ -173,6 +173,28 @@ func ExampleAs() {
 	// Pod cache
 }
 
+func ExampleDecode() {
+	pods, closeAll := shop()
+	defer closeAll()
+	newObject := func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} } // of a scheme, for instance
+	decoded := dynamic.Decode(pods, dynamic.Decoder[metav1.PartialObjectMetadata]{
+		Lazy: func(lazy *unstructured.Lazy) (*metav1.PartialObjectMetadata, error) {
+			obj := newObject()
+			return obj, unstructured.Into(lazy, obj)
+		},
+		Message: func(message []byte) (*metav1.PartialObjectMetadata, error) { // with transport.Options.Protobuf
+			obj := newObject()
+			return obj, obj.Unmarshal(message)
+		},
+	})
+	web, err := decoded.Get(context.Background(), "web", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(web.Kind, web.Name)
+	// Output: Pod web
+}
+
 func ExampleHandle_OnWrite() {
 	pods, closeAll := shop()
 	defer closeAll()

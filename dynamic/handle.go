@@ -35,6 +35,7 @@ import (
 //     resource. Update replaces the whole object: fields that T lacks are lost. Upsert and Patch keep them, and Upsert drops
 //     them only within the items of a changed list. Apply writes, and so owns, every field without omitempty or omitzero.
 //   - metav1.PartialObjectMetadata, with [Handle.Metadata].
+//   - A type with metadata and a decoder of its own, by [Decode].
 //   - [TableRow], a row of the output of kubectl get, from [Handle.Tables]. It is only read, by Get, List, ListPage, Watch and
 //     OpenWatch.
 //
@@ -74,6 +75,7 @@ type Resource = Handle[unstructured.Object]
 // dynamic.As[unstructured.Object](foos) returns a [Resource].
 func As[T, From any](h *Handle[From]) *Handle[T] {
 	typed := &Handle[T]{h.endpoint, codecOf[T]()}
+	typed.hasGenerated = false
 	_, isTable := any(typed).(*Handle[TableRow])
 	if isTable != (typed.representation.kind == tableKind) {
 		typed.representation = representation{}

@@ -20,6 +20,7 @@ import (
 // protobufForm is the form of items in protobuf responses.
 type protobufForm struct {
 	decodeMessage func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error)
+	generated     generatedCode
 }
 
 func (f protobufForm) protobuf() form { return f }
@@ -31,11 +32,21 @@ func (f protobufForm) decodeItem(e *endpoint, body []byte) (item, error) {
 	}
 	decoder := protobuf.Borrow(e.objectLimit())
 	defer decoder.Release()
-	return f.decode(decoder, encoded, kind)
+	return f.on(e).decode(decoder, encoded, kind)
+}
+
+// on returns f for the responses of an endpoint.
+func (f protobufForm) on(e *endpoint) protobufForm {
+	f.generated = f.generated.on(e)
+	return f
 }
 
 // decode decodes a message of a kind.
 func (f protobufForm) decode(decoder *protobuf.Decoder, encoded []byte, kind metav1.TypeMeta) (item, error) {
+	if f.generated.decodes(encoded, kind) {
+		obj, err := f.generated.decode(encoded)
+		return item{decoded: obj}, err
+	}
 	message, found := protobuf.Lookup(kind.GroupVersionKind())
 	if !found {
 		return item{}, fmt.Errorf("%s %s: %w", printable(kind.APIVersion), printable(kind.Kind), errNoMessage)
@@ -56,7 +67,7 @@ func decodeProtobufObject(decoder *protobuf.Decoder, message *protobuf.Message, 
 
 // internedProtobuf returns the form of full objects with equal parts. isDeleted applies to the next object.
 func internedProtobuf(interner *jsonread.Interner, isDeleted *bool) protobufForm {
-	return protobufForm{func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error) {
+	return protobufForm{decodeMessage: func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error) {
 		decoder.Intern(interner)
 		fields, err := decoder.Object(message, encoded, kind)
 		if err != nil {
@@ -79,9 +90,12 @@ func (f protobufForm) readItems(e *endpoint, body io.Reader, interner *jsonread.
 	if interner != nil {
 		f = internedProtobuf(interner, new(bool))
 	}
+	if keepsAll {
+		f.generated = generatedCode{} // the memory of all items is counted
+	}
 	limit, exceeded := e.objectLimit()
 	r := &protobufItems{
-		form: f, list: protobuf.NewListReader(body, limits.JSON(limit), exceeded), decoder: protobuf.NewDecoder(limit, exceeded),
+		form: f.on(e), list: protobuf.NewListReader(body, limits.JSON(limit), exceeded), decoder: protobuf.NewDecoder(limit, exceeded),
 		pageLimit: math.MaxInt64, left: math.MaxInt64,
 	}
 	if keepsAll {
@@ -127,7 +141,7 @@ func (r *protobufItems) typeMeta() metav1.TypeMeta {
 }
 
 func (f protobufForm) readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader {
-	r := &protobufEvents{form: f, body: body}
+	r := &protobufEvents{form: f.on(e), body: body}
 	if interner != nil {
 		r.form = internedProtobuf(interner, &r.isDeleted)
 	}
@@ -182,4 +196,100 @@ func (r *protobufEvents) next() (itemEvent, error) {
 func (e *endpoint) objectLimit() (limit int64, exceeded error) {
 	limit = limits.Or(e.limits().Object, limits.DefaultObject)
 	return limit, &unstructured.LimitError{Limit: limit}
+}
+
+// Decoder converts the objects of responses to T. Its functions return an error or an object that shares no memory with their
+// argument. They may be called concurrently.
+type Decoder[T any] struct {
+	// Lazy converts an object.
+	Lazy func(obj *unstructured.Lazy) (*T, error)
+	// Message decodes the Protobuf message of an object of the handle's kind, or of its metadata with [Handle.Metadata], by the
+	// generated code of a Go type. The message is valid during the call. Fields of a newer server may be dropped. Message is
+	// called for messages of up to 256 KiB that are not held together as a page: Lazy converts other objects. nil means Lazy
+	// alone.
+	Message func(message []byte) (*T, error)
+}
+
+// Decode returns a handle on the same resource for objects of type T, like [As], with a decoder of its own. It is for types that are
+// known only at run time, such as the types of a runtime.Scheme. With transport.Options.Protobuf, Get, List, Watch and Follow of
+// built-in kinds then call the generated code of the types.
+func Decode[T any, P interface {
+	*T
+	metav1.Object
+}, From any](h *Handle[From], decoder Decoder[T]) *Handle[T] {
+	typed := As[T](h)
+	codec := decoderCodec[T]{decoder: decoder}
+	if decoder.Message != nil {
+		codec.generated.decode = func(message []byte) (metav1.Object, error) {
+			obj, err := decoder.Message(message)
+			if err != nil {
+				return nil, err
+			}
+			return P(obj), nil
+		}
+	}
+	typed.codec = codec
+	typed.hasGenerated = decoder.Message != nil
+	return typed
+}
+
+// decoderCodec is the codec of a Decoder.
+type decoderCodec[T any] struct {
+	structCodec[T]
+
+	decoder   Decoder[T]
+	generated generatedCode
+}
+
+func (c decoderCodec[T]) form() form { return decodedObjects{generated: c.generated} }
+
+func (c decoderCodec[T]) decode(e *endpoint, item item) (*T, error) {
+	if same, ok := any(item.decoded).(*T); ok {
+		return same, nil
+	}
+	lazy := item.lazy
+	if item.object != nil {
+		var err error
+		if lazy, err = unstructured.As[unstructured.Lazy](e.represent(item.object)); err != nil {
+			return nil, err
+		}
+	} else {
+		lazy = e.representLazy(lazy)
+	}
+	return c.decoder.Lazy(lazy)
+}
+
+// decodedObjects is the form of objects for a Decoder.
+type decodedObjects struct {
+	lazyObjects
+
+	generated generatedCode
+}
+
+func (f decodedObjects) protobuf() form { return protobufForm{decodeProtobufLazy, f.generated} }
+
+const (
+	// maxGrowth bounds the bytes of memory for a byte of a message: an empty struct in a list takes two bytes.
+	maxGrowth = 1 << 10
+	// maxGenerated bounds the message decoded by generated code, which has no limits, in bytes.
+	maxGenerated = 256 << 10
+)
+
+// generatedCode decodes messages without the recorded table.
+type generatedCode struct {
+	decode  func(message []byte) (metav1.Object, error) // nil for none
+	kind    metav1.TypeMeta                             // of its messages
+	longest int64
+}
+
+// on returns g for the responses of an endpoint.
+func (g generatedCode) on(e *endpoint) generatedCode {
+	g.kind.APIVersion, g.kind.Kind = e.responseKind().ToAPIVersionAndKind()
+	g.longest = min(maxGenerated, limits.Or(e.limits().Object, limits.DefaultObject)/maxGrowth)
+	return g
+}
+
+// decodes reports whether g decodes a message of a kind.
+func (g *generatedCode) decodes(message []byte, kind metav1.TypeMeta) bool {
+	return g.decode != nil && int64(len(message)) <= g.longest && kind == g.kind
 }

@@ -343,3 +343,116 @@ func TestHandle_FollowFallsBackToJSON(t *testing.T) {
 		assert.Equal(t, test.resourceVersion != "", strings.Contains(requests[1], "resourceVersion=12&"), requests[1])
 	}
 }
+
+// decoding returns a handle with a Decoder, and the calls of its functions.
+func decoding(r *dynamic.Resource) (h *dynamic.Handle[metav1.PartialObjectMetadata], calls *[]string) {
+	calls = &[]string{}
+	return dynamic.Decode(r, dynamic.Decoder[metav1.PartialObjectMetadata]{
+		Lazy: func(obj *unstructured.Lazy) (*metav1.PartialObjectMetadata, error) {
+			*calls = append(*calls, "lazy "+obj.GetName())
+			return unstructured.As[metav1.PartialObjectMetadata](obj)
+		},
+		Message: func(message []byte) (*metav1.PartialObjectMetadata, error) {
+			obj := &metav1.PartialObjectMetadata{}
+			err := obj.Unmarshal(message)
+			*calls = append(*calls, "message "+obj.Name)
+			return obj, err
+		},
+	}), calls
+}
+
+func TestDecode_EachResponse(t *testing.T) {
+	a, b := encodedConfigMap(t, "a", "1"), newer(encodedConfigMap(t, "b", "2"))
+	long := append(encodedConfigMap(t, "long", "3"), delimited(2, append(delimited(1, "key"), delimited(2, strings.Repeat("v", 300<<10))...))...)
+	bookmark, err := (&metav1.ObjectMeta{ResourceVersion: "12", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}).Marshal()
+	require.NoError(t, err)
+	page := encodedList(t, "ConfigMapList", metav1.ListMeta{ResourceVersion: "7"}, a, b)
+	for name, test := range map[string]struct {
+		route    string
+		response http.HandlerFunc
+		read     func(*dynamic.Handle[metav1.PartialObjectMetadata]) (names []string, err error)
+		names    []string
+		calls    []string
+	}{
+		"get": {
+			"GET " + configMapRoute + "/a", respondProtobuf(false, enveloped(t, "ConfigMap", a)), getDecoded(t, "a"), []string{"a1"}, []string{"message a"},
+		},
+		"get, a field of a newer server": {
+			"GET " + configMapRoute + "/a", respondProtobuf(false, enveloped(t, "ConfigMap", b)), getDecoded(t, "a"), []string{"b2"}, []string{"message b"},
+		},
+		"get, long": {
+			"GET " + configMapRoute + "/a", respondProtobuf(false, enveloped(t, "ConfigMap", long)), getDecoded(t, "a"), []string{"long3"}, []string{"lazy long"},
+		},
+		"get, JSON": {
+			"GET " + configMapRoute + "/a", scripted.JSON(configMapJSON("a", "1")), getDecoded(t, "a"), []string{"a1"}, []string{"lazy a"},
+		},
+		"list": {"GET " + configMapRoute, respondProtobuf(false, page), func(h *dynamic.Handle[metav1.PartialObjectMetadata]) (names []string, err error) {
+			for obj, err := range h.List(t.Context(), nil) {
+				if err != nil {
+					return nil, err
+				}
+				names = append(names, obj.Name+obj.ResourceVersion)
+			}
+			return names, nil
+		}, []string{"a1", "b2"}, []string{"message a", "message b"}},
+		"page": {
+			"GET " + configMapRoute, respondProtobuf(false, encodedList(t, "ConfigMapList", metav1.ListMeta{}, a)),
+			func(h *dynamic.Handle[metav1.PartialObjectMetadata]) (names []string, err error) {
+				page, err := h.ListPage(t.Context(), nil)
+				if err != nil {
+					return nil, err
+				}
+				return []string{page.Items[0].Name + page.Items[0].ResourceVersion}, nil
+			}, []string{"a1"}, []string{"lazy a"},
+		},
+		"follow": {
+			"WATCH " + configMapRoute, respondProtobuf(true, encodedEvent(t, watch.Added, "ConfigMap", a), encodedEvent(t, watch.Added, "ConfigMap", b),
+				encodedEvent(t, watch.Bookmark, "ConfigMap", delimited(1, bookmark)), encodedEvent(t, watch.Deleted, "ConfigMap", a)),
+			func(h *dynamic.Handle[metav1.PartialObjectMetadata]) (names []string, err error) {
+				for change, err := range h.Follow(t.Context(), nil) {
+					if err != nil {
+						return nil, err
+					}
+					if change.Object != nil {
+						names = append(names, string(change.Type)+" "+change.Object.Name+change.Object.ResourceVersion)
+					}
+					if change.Type == watch.Deleted {
+						break
+					}
+				}
+				return names, nil
+			}, []string{"ADDED a1", "ADDED b2", "DELETED a1"}, []string{"message a", "message b", "message ", "message a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, server := configMaps(t, nil)
+			server.Handle(test.route, test.response)
+			h, calls := decoding(r)
+			names, err := test.read(h)
+			require.NoError(t, err)
+			assert.Equal(t, test.names, names)
+			assert.Equal(t, test.calls, *calls)
+			assert.Len(t, sent(t, server), 1)
+		})
+	}
+}
+
+func getDecoded(t *testing.T, name string) func(*dynamic.Handle[metav1.PartialObjectMetadata]) ([]string, error) {
+	t.Helper()
+	return func(h *dynamic.Handle[metav1.PartialObjectMetadata]) ([]string, error) {
+		obj, err := h.Get(t.Context(), name, nil)
+		if err != nil {
+			return nil, err
+		}
+		return []string{obj.Name + obj.ResourceVersion}, nil
+	}
+}
+
+func TestDecode_InvalidMessage(t *testing.T) {
+	r, server := configMaps(t, nil)
+	server.Handle("GET "+configMapRoute+"/a", respondProtobuf(false, enveloped(t, "ConfigMap", []byte{0x0a, 0x7f})))
+	h, _ := decoding(r)
+	_, err := h.Get(t.Context(), "a", nil)
+	require.ErrorContains(t, err, "/api/v1/namespaces/home/configmaps/a: unexpected EOF")
+	assert.Len(t, server.Requests(), 1)
+}

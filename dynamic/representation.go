@@ -140,15 +140,23 @@ func (e *endpoint) protobufKind() (kind schema.GroupVersionKind, ok bool) {
 	if e.contentTypes == nil || e.representation.kind == tableKind {
 		return kind, false
 	}
-	kind = e.objectKind()
-	if e.representation.kind == partialKind {
-		kind = partialType.GroupVersionKind()
-	}
+	kind = e.responseKind()
 	if _, isJSONOnly := e.contentTypes.jsonOnly.Load(kind); isJSONOnly {
 		return kind, false
 	}
+	if e.hasGenerated {
+		return kind, true
+	}
 	_, ok = protobuf.Lookup(kind)
 	return kind, ok
+}
+
+// responseKind returns the kind of the objects in responses.
+func (e *endpoint) responseKind() schema.GroupVersionKind {
+	if e.representation.kind == partialKind {
+		return partialType.GroupVersionKind()
+	}
+	return e.objectKind()
 }
 
 // withJSON returns a copy of e that requests no protobuf.

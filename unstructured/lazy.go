@@ -112,16 +112,6 @@ func (l *Lazy) MarshalJSON() ([]byte, error) {
 	return l.data, nil
 }
 
-// Protobuf returns the encoded message of an object received as Protobuf, and nil otherwise. The message is valid, and has neither
-// kind nor apiVersion. The slice is shared: it must not be changed, and it keeps the Lazy's memory alive.
-func (l *Lazy) Protobuf() []byte {
-	if !l.isProtobuf() {
-		return nil
-	}
-	_, raw := protobuf.Unpack(l.data)
-	return raw
-}
-
 // String returns the kind, namespace and name. It omits the contents, since they may be secret.
 func (l *Lazy) String() string {
 	name := l.GetName()

@@ -59,7 +59,7 @@ func (a *apiClient) get(ctx context.Context, obj client.Object, t target, into c
 	if err != nil {
 		return err
 	}
-	return a.exchange(ctx, &request{method: http.MethodGet, mapping: mapping, target: t, options: options, accept: acceptOf(into)}, into)
+	return a.exchange(ctx, &request{method: http.MethodGet, mapping: mapping, target: t, options: options, accept: a.acceptOf(into)}, into)
 }
 
 func (a *apiClient) create(ctx context.Context, obj client.Object, t target, body client.Object, options *metav1.CreateOptions) error {
@@ -78,7 +78,7 @@ func (a *apiClient) write(ctx context.Context, r *request, obj, body client.Obje
 	if r.body, err = a.encode(body); err != nil {
 		return err
 	}
-	r.accept = jsonMedia
+	r.accept = a.acceptOf(body)
 	r.contentType = jsonMedia
 	return a.exchange(ctx, r, body)
 }
@@ -92,7 +92,7 @@ func (a *apiClient) patch(
 	}
 	return a.exchange(ctx, &request{
 		method: http.MethodPatch, mapping: mapping, target: t, options: options,
-		accept: acceptOf(into), contentType: string(patchType), body: data,
+		accept: a.acceptOf(into), contentType: string(patchType), body: data,
 	}, into)
 }
 

@@ -130,9 +130,9 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 	switch of.form {
 	case metadataForm:
 		src.resource = resource.Metadata()
-		src.decode = metadataDecoder(gvk, limits)
+		src.decoder = &decoder{newMetadata, gvk, limits}
 	case typedForm:
-		src.decode = typedDecoder(func() (client.Object, error) {
+		src.decoder = &decoder{newObject: func() (client.Object, error) {
 			fresh, err := f.scheme.New(gvk)
 			if err != nil {
 				return nil, err
@@ -142,7 +142,7 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 				return nil, fmt.Errorf("%T is not an object", fresh)
 			}
 			return typed, nil
-		}, limits)
+		}, limits: limits}
 	default:
 	}
 	query := recorded.Query()

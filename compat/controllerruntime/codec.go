@@ -54,8 +54,12 @@ func (a *apiClient) decode(body []byte, into runtime.Object, limits unstructured
 	}
 }
 
-// unmarshal is json.Unmarshal with a memory limit.
+// unmarshal decodes JSON or, into a generated type, protobuf, with a memory limit.
 func unmarshal(body []byte, into any, limits unstructured.Limits) error {
+	if m, ok := into.(message); ok && isProtobuf(body) {
+		_, err := decodeMessage(body, m, limits)
+		return err
+	}
 	if err := limits.CheckTyped(body, into); err != nil {
 		return err
 	}
@@ -93,12 +97,19 @@ func statusError(status *metav1.Status) error {
 
 // decodeTyped decodes into a new object and then replaces into. Fields that the response lacks are cleared.
 func (a *apiClient) decodeTyped(body []byte, into runtime.Object, limits unstructured.Limits) error {
+	target := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
+	if m := generatedMessage(target); m != nil && isProtobuf(body) {
+		isStatus, err := decodeMessage(body, m, limits)
+		if err == nil && !isStatus {
+			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(target).Elem())
+		}
+		return err
+	}
 	for _, t := range []runtime.Object{into, &metav1.Status{}} {
 		if err := limits.CheckTyped(body, t); err != nil {
 			return err
 		}
 	}
-	target := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
 	// The codecs' own deserializer accepts YAML, too. Its memory use is not bounded.
 	serializer := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, a.scheme, a.scheme, jsonserializer.SerializerOptions{})
 	decoder := a.codecs.WithoutConversion().DecoderToVersion(serializer, nil)

@@ -17,8 +17,9 @@
 //
 // # Differences
 //
-//   - Typed objects and metadata are encoded as JSON, and not as Protobuf for built-in kinds. The initial sync of their caches
-//     takes more CPU, the initial sync of unstructured objects less. docs/BENCHMARKS.md compares managers.
+//   - Objects of generated types and metadata are received as Protobuf with [FromConfig], or with [New] and
+//     transport.Options.Protobuf. Requests, unstructured objects outside of caches and deletions are JSON. docs/BENCHMARKS.md
+//     compares managers.
 //   - A slow handler gets several changes of an object as a single change. A replaced object (same name, new UID) is delivered
 //     as deleted and added.
 //   - An informer keeps its objects while the server does not serve their kind.

@@ -17,12 +17,8 @@ func (a *apiClient) list(ctx context.Context, list client.ObjectList, namespace 
 	if err != nil {
 		return err
 	}
-	accept := jsonMedia
-	if formOf(list) == metadataForm {
-		accept = metadataListMedia
-	}
 	response, err := a.send(ctx, &request{
-		method: http.MethodGet, mapping: mapping, target: target{namespace: namespace, collection: true}, options: options, accept: accept,
+		method: http.MethodGet, mapping: mapping, target: target{namespace: namespace, collection: true}, options: options, accept: a.acceptOf(list),
 	})
 	if err != nil {
 		return err

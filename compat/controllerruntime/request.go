@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,12 +48,21 @@ const (
 	metadataListMedia = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// acceptOf returns the media type for responses in obj's form.
-func acceptOf(obj any) string {
-	if formOf(obj) == metadataForm {
-		return metadataMedia
+// acceptOf returns the media types for responses in obj's form, an object or a list. Typed objects of generated types and metadata
+// may be protobuf, as dynamic's.
+func (a *apiClient) acceptOf(obj any) string {
+	accept := jsonMedia
+	switch obj.(type) {
+	case *metav1.PartialObjectMetadata:
+		accept = metadataMedia
+	case *metav1.PartialObjectMetadataList:
+		accept = metadataListMedia
 	}
-	return jsonMedia
+	if !a.conn.UsesProtobuf() || generatedMessage(obj) == nil {
+		return accept
+	}
+	media, _, _ := strings.Cut(accept, ",")
+	return runtime.ContentTypeProtobuf + strings.TrimPrefix(media, jsonMedia) + "," + accept
 }
 
 // path returns the path of the request. As in controller-runtime, the namespace of a cluster-scoped resource is ignored.

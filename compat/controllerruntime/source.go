@@ -24,8 +24,7 @@ type source struct {
 	resource *dynamic.Resource
 	// failure is the error that replaces a missing resource, or nil.
 	failure error
-	// decode converts an object; nil for unstructured objects.
-	decode func(*unstructured.Lazy) (client.Object, error)
+	decoder *decoder // nil for unstructured objects
 	// report is called with the error of each object that is left out.
 	report func(error)
 }
@@ -43,25 +42,20 @@ func (s *source) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.S
 	switch {
 	case s.failure != nil:
 		return func(yield func(dynamic.Change[cached], error) bool) { yield(dynamic.Change[cached]{}, s.failure) }
-	case s.decode == nil:
-		return convert(s.resource.Follow(ctx, opts), func(obj *unstructured.Object) (client.Object, error) { return obj, nil }, s.report)
+	case s.decoder == nil:
+		return wrapped(s.resource.Follow(ctx, opts))
 	default:
-		return convert(dynamic.As[unstructured.Lazy](s.resource).Follow(ctx, opts), s.decode, s.report)
+		return s.decodable(dynamic.Decode(s.resource, s.decoder.functions()).Follow(ctx, opts))
 	}
 }
 
-// convert converts the objects of changes. Objects with a decoding error are reported and left out.
-func convert[T any](changes iter.Seq2[dynamic.Change[T], error], decode func(*T) (client.Object, error), report func(error)) iter.Seq2[dynamic.Change[cached], error] {
+// wrapped returns changes of unstructured objects as changes of cached objects.
+func wrapped(changes iter.Seq2[dynamic.Change[unstructured.Object], error]) iter.Seq2[dynamic.Change[cached], error] {
 	return func(yield func(dynamic.Change[cached], error) bool) {
 		for change, err := range changes {
 			converted := dynamic.Change[cached]{Type: change.Type, FinalStateUnknown: change.FinalStateUnknown}
-			if err == nil && change.Object != nil {
-				obj, failure := decode(change.Object)
-				if failure != nil {
-					report(failure)
-					continue
-				}
-				converted.Object = &cached{obj}
+			if change.Object != nil {
+				converted.Object = &cached{change.Object}
 			}
 			if !yield(converted, err) {
 				return
@@ -70,50 +64,67 @@ func convert[T any](changes iter.Seq2[dynamic.Change[T], error], decode func(*T)
 	}
 }
 
-// metadataDecoder returns a function that decodes the metadata of a kind's objects.
-func metadataDecoder(gvk schema.GroupVersionKind, limits unstructured.Limits) func(*unstructured.Lazy) (client.Object, error) {
-	return func(lazy *unstructured.Lazy) (client.Object, error) {
-		obj := &metav1.PartialObjectMetadata{}
-		if err := decodeInto(lazy, obj, limits); err != nil {
-			return nil, err
+// decodable returns changes without undecodable objects, which are reported.
+func (s *source) decodable(changes iter.Seq2[dynamic.Change[cached], error]) iter.Seq2[dynamic.Change[cached], error] {
+	return func(yield func(dynamic.Change[cached], error) bool) {
+		for change, err := range changes {
+			if change.Object != nil {
+				if bad, isUndecodable := change.Object.Object.(*undecodable); isUndecodable {
+					s.report(bad.err)
+					continue
+				}
+			}
+			if !yield(change, err) {
+				return
+			}
 		}
-		obj.SetGroupVersionKind(gvk)
-		return obj, nil
 	}
 }
 
-// typedDecoder returns a function that decodes typed objects. It clears their kind, like controller-runtime's caches.
-func typedDecoder(newObject func() (client.Object, error), limits unstructured.Limits) func(*unstructured.Lazy) (client.Object, error) {
-	return func(lazy *unstructured.Lazy) (client.Object, error) {
-		obj, err := newObject()
+// undecodable takes the place of an object that does not fit its Go type.
+type undecodable struct {
+	client.Object
+	err error
+}
+
+// decoder decodes objects of a Go type.
+type decoder struct {
+	newObject func() (client.Object, error)
+	kind      schema.GroupVersionKind // of decoded objects; typed objects have none, as in controller-runtime's caches
+	limits    unstructured.Limits
+}
+
+// functions returns the functions of d for a handle.
+func (d *decoder) functions() dynamic.Decoder[cached] {
+	functions := dynamic.Decoder[cached]{Lazy: func(lazy *unstructured.Lazy) (*cached, error) {
+		obj, err := d.newObject()
+		if err == nil {
+			err = d.limits.Into(lazy, obj)
+		}
 		if err != nil {
-			return nil, err
+			return &cached{&undecodable{err: err}}, nil //nolint:nilerr // decodable reports it
 		}
-		if err := decodeInto(lazy, obj, limits); err != nil {
-			return nil, err
+		return d.finish(obj), nil
+	}}
+	if obj, err := d.newObject(); err == nil && generatedMessage(obj) != nil {
+		functions.Message = func(data []byte) (*cached, error) {
+			obj, err := d.newObject()
+			if err != nil {
+				return nil, err
+			}
+			if err := generatedMessage(obj).Unmarshal(data); err != nil {
+				return nil, err
+			}
+			return d.finish(obj), nil
 		}
-		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		return obj, nil
 	}
+	return functions
 }
 
-const (
-	// maxGrowth bounds the bytes of memory for a byte of protobuf: an empty struct in a list takes two bytes.
-	maxGrowth = 1 << 10
-	// maxProtobuf bounds the protobuf decoded by generated code, which has no limits, in bytes.
-	maxProtobuf = 256 << 10
-)
-
-// decodeInto decodes an object into a new object of its kind: protobuf by the generated code, and everything else within limits.
-func decodeInto(lazy *unstructured.Lazy, obj client.Object, limits unstructured.Limits) error {
-	raw := lazy.Protobuf()
-	message, isMessage := obj.(interface{ Unmarshal(data []byte) error })
-	longest := int64(maxProtobuf)
-	if limits.Object > 0 {
-		longest = min(longest, limits.Object/maxGrowth)
-	}
-	if raw == nil || !isMessage || int64(len(raw)) > longest {
-		return limits.Into(lazy, obj)
-	}
-	return message.Unmarshal(raw)
+func (d *decoder) finish(obj client.Object) *cached {
+	obj.GetObjectKind().SetGroupVersionKind(d.kind)
+	return &cached{obj}
 }
+
+// newMetadata is decoder.newObject for metadata.
+func newMetadata() (client.Object, error) { return &metav1.PartialObjectMetadata{}, nil }

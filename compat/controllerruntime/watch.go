@@ -1,10 +1,13 @@
 package controllerruntime
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,19 +41,24 @@ func (a *apiClient) watch(ctx context.Context, list client.ObjectList, namespace
 	if err != nil {
 		return nil, err
 	}
-	accept := jsonMedia
-	if formOf(list) == metadataForm {
-		accept = metadataMedia
+	item, err := a.newItem(list)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	response, err := a.send(ctx, &request{ //nolint:bodyclose // The watch closes it.
-		method: http.MethodGet, mapping: mapping, target: target{namespace: namespace, collection: true}, options: options, accept: accept,
+		method: http.MethodGet, mapping: mapping, target: target{namespace: namespace, collection: true}, options: options, accept: a.acceptOf(item),
 	})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	decoder := &watchDecoder{api: a, list: list, response: response, cancel: cancel, events: a.limits().NewWatchDecoder(response.Body)}
+	decoder := &watchDecoder{api: a, list: list, response: response, cancel: cancel}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), runtime.ContentTypeProtobuf) {
+		decoder.frames = bufio.NewReader(response.Body)
+	} else {
+		decoder.events = a.limits().NewWatchDecoder(response.Body)
+	}
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), decoder, apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")), nil
 }
 
@@ -61,7 +69,9 @@ type watchDecoder struct {
 	response *http.Response
 	cancel   context.CancelFunc
 	closing  sync.Once
-	events   *unstructured.WatchDecoder
+	events   *unstructured.WatchDecoder // nil for protobuf
+	frames   *bufio.Reader              // of protobuf
+	frame    bytes.Buffer
 }
 
 func (d *watchDecoder) Close() {
@@ -92,32 +102,64 @@ func (d *watchDecoder) decode() (watch.EventType, runtime.Object, error) {
 		}
 		return event.Type, event.Object, nil
 	}
-	event, err := d.events.NextLazy()
+	eventType, body, err := d.next()
 	if err != nil {
 		return "", nil, err
 	}
-	obj, err := d.api.decodeEvent(event, d.list)
-	return event.Type, obj, err
+	obj, err := d.api.decodeEvent(eventType, body, d.list)
+	return eventType, obj, err
 }
 
-func (a *apiClient) decodeEvent(event unstructured.WatchEvent[unstructured.Lazy], list client.ObjectList) (runtime.Object, error) {
-	switch {
-	case event.Type == watch.Error:
+// next returns the type and the object of the next event. The object is valid until the next call.
+func (d *watchDecoder) next() (eventType watch.EventType, body []byte, err error) {
+	if d.frames == nil {
+		event, err := d.events.NextLazy()
+		if err != nil {
+			return "", nil, err
+		}
+		return event.Type, event.Object.JSON(), nil
+	}
+	frame, err := readFrame(d.frames, &d.frame, d.api.limits())
+	if err != nil {
+		return "", nil, err
+	}
+	return splitEvent(frame)
+}
+
+func (a *apiClient) decodeEvent(eventType watch.EventType, body []byte, list client.ObjectList) (runtime.Object, error) {
+	if eventType == watch.Error {
 		status := &metav1.Status{}
-		return status, unmarshal(event.Object.JSON(), status, a.limits())
-	case formOf(list) == metadataForm:
-		obj := &metav1.PartialObjectMetadata{}
-		err := unmarshal(event.Object.JSON(), obj, a.limits())
-		obj.TypeMeta = metav1.TypeMeta{} // as in client-go's metadata client
-		return obj, err
+		return status, unmarshal(body, status, a.limits())
 	}
-	gvk, err := apiutil.GVKForObject(list, a.scheme)
+	item, err := a.newItem(list)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := a.scheme.New(itemKind(gvk))
-	if err != nil {
-		return nil, err
+	metadata, isMetadata := item.(*metav1.PartialObjectMetadata)
+	if !isMetadata {
+		return item, a.decodeTyped(body, item, a.limits())
 	}
-	return obj, a.decodeTyped(event.Object.JSON(), obj, a.limits())
+	if isProtobuf(body) || bytes.HasPrefix(body, []byte("{")) {
+		err = unmarshal(body, metadata, a.limits())
+	} else { // the metadata of custom resources has no envelope
+		err = unmarshalMessage(body, metadata, a.limits())
+	}
+	metadata.TypeMeta = metav1.TypeMeta{} // as in client-go's metadata client
+	return metadata, err
+}
+
+// newItem returns an empty object of a list.
+func (a *apiClient) newItem(list client.ObjectList) (runtime.Object, error) {
+	switch formOf(list) {
+	case unstructuredForm:
+		return &unstructured.Object{}, nil
+	case metadataForm:
+		return &metav1.PartialObjectMetadata{}, nil
+	default:
+		gvk, err := apiutil.GVKForObject(list, a.scheme)
+		if err != nil {
+			return nil, err
+		}
+		return a.scheme.New(itemKind(gvk))
+	}
 }

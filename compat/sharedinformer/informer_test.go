@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -33,11 +34,21 @@ type scriptedSource struct{ streams []scriptedStream }
 
 func (s *scriptedSource) Path(string) (string, error) { return "/objects", nil }
 
-func (s *scriptedSource) Follow(ctx context.Context, _ *dynamic.FollowOptions) iter.Seq2[dynamic.Change[object], error] {
+// Follow yields the changes of a stream. Known objects that it lacks are deleted before Synced.
+func (s *scriptedSource) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[object], error] {
 	return func(yield func(dynamic.Change[object], error) bool) {
 		current := s.streams[0]
 		s.streams = s.streams[1:]
+		received := sets.New[string]()
 		for _, change := range current.changes {
+			if change.Object != nil {
+				received.Insert(change.Object.Name)
+			}
+			for _, name := range opts.KnownObjects.Keys() {
+				if change.Type == dynamic.Synced && !received.Has(name) && !yield(missing(name), nil) {
+					return
+				}
+			}
 			if !yield(change, nil) {
 				return
 			}
@@ -55,6 +66,13 @@ func change(eventType watch.EventType, name, resourceVersion string) dynamic.Cha
 	return dynamic.Change[object]{Type: eventType, Object: &object{
 		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: resourceVersion, UID: "uid"},
 	}}
+}
+
+// missing is the deletion of an object that a list lacks.
+func missing(name string) dynamic.Change[object] {
+	deleted := change(watch.Deleted, name, "")
+	deleted.FinalStateUnknown = true
+	return deleted
 }
 
 func newInformer(streams ...scriptedStream) *Informer[object, *object] {

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
@@ -22,7 +20,7 @@ const (
 
 // source is the stream of an informer's objects. The server may reject a request before the first Synced, and Follow then ends.
 // Like client-go's reflectors, source reports the error and calls Follow again. The cache keeps the objects of the previous
-// calls. When the new stream has synced, cached objects that it has not delivered are deleted.
+// calls, which are the new stream's KnownObjects.
 type source[T any, P cache.Object[T]] struct {
 	cache.Source[T]
 	cached func() *cache.Cache[T]
@@ -35,28 +33,23 @@ type source[T any, P cache.Object[T]] struct {
 // Follow implements cache.Source. It ends with ctx.
 func (s *source[T, P]) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[T], error] {
 	return func(yield func(dynamic.Change[T], error) bool) {
-		current := &stream[T, P]{cached: s.cached()}
+		synced := false
 		for backoff := minSourceBackoff; ; backoff = min(2*backoff, maxSourceBackoff) {
 			var failure error
 			for change, err := range s.Source.Follow(ctx, s.options(opts)) {
 				if failure = err; err != nil {
 					break
 				}
-				for _, missing := range current.differences(change) {
-					if !yield(missing, nil) {
-						return
-					}
-				}
+				synced = synced || change.Type == dynamic.Synced
 				if !yield(change, nil) {
 					return
 				}
 			}
-			if ctx.Err() != nil || current.synced {
+			if ctx.Err() != nil || synced {
 				yield(dynamic.Change[T]{}, failure)
 				return
 			}
 			s.report(failure)
-			current.keys = sets.New[types.NamespacedName]()
 			select {
 			case <-ctx.Done():
 			case <-time.After(backoff + rand.N(backoff/2)):
@@ -68,6 +61,7 @@ func (s *source[T, P]) Follow(ctx context.Context, opts *dynamic.FollowOptions) 
 // options adds the informer's callbacks to the options of a stream.
 func (s *source[T, P]) options(opts *dynamic.FollowOptions) *dynamic.FollowOptions {
 	changed := *opts
+	changed.KnownObjects = knownObjects[T, P]{s.cached()}
 	changed.OnProgress = func(resourceVersion string) {
 		s.resourceVersion.Store(&resourceVersion)
 		if opts.OnProgress != nil {
@@ -85,30 +79,24 @@ func (s *source[T, P]) options(opts *dynamic.FollowOptions) *dynamic.FollowOptio
 	return &changed
 }
 
-// stream is the state of a call of Follow.
-type stream[T any, P cache.Object[T]] struct {
-	cached *cache.Cache[T]
-	synced bool
-	keys   sets.Set[types.NamespacedName] // of the delivered objects; nil in the first stream, without previous objects
+// knownObjects implements dynamic.KnownObjects with the objects of a cache. Objects have the names of the source, unless a transform
+// renames them.
+type knownObjects[T any, P cache.Object[T]] struct{ cache *cache.Cache[T] }
+
+func (k knownObjects[T, P]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
+	obj, found := k.cache.Get(namespace, name)
+	if !found {
+		return "", "", false
+	}
+	return P(obj).GetUID(), P(obj).GetResourceVersion(), true
 }
 
-// differences returns deletions to emit before change: objects that only previous streams have delivered.
-func (s *stream[T, P]) differences(change dynamic.Change[T]) (missing []dynamic.Change[T]) {
-	switch {
-	case s.synced:
-	case change.Type == dynamic.Synced:
-		s.synced = true
-		if s.keys == nil {
-			return nil
-		}
-		for _, obj := range s.cached.List("", nil) {
-			if !s.keys.Has(cache.KeyOf(P(obj))) {
-				missing = append(missing, dynamic.Change[T]{Type: watch.Deleted, Object: obj, FinalStateUnknown: true})
+func (k knownObjects[T, P]) Keys() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, obj := range k.cache.List("", nil) {
+			if !yield(P(obj).GetNamespace(), P(obj).GetName()) {
+				return
 			}
 		}
-		s.keys = nil
-	case change.Object != nil && s.keys != nil:
-		s.keys.Insert(cache.KeyOf(P(change.Object)))
 	}
-	return missing
 }
