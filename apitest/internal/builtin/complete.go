@@ -20,8 +20,9 @@ func check(resource schema.GroupResource, subresource string, obj, old map[strin
 		name += "/" + subresource
 	}
 	kind := (&unstructuredv1.Unstructured{Object: obj}).GroupVersionKind()
-	w := &walk{types: goTypes(), rules: complete(), resource: complete()[name], subresource: subresource, isUpdate: old != nil}
-	w.resetsStatus = subresource == "" && KeepsStatus(resource) && resource.Resource != "nodes"
+	w := newWalk(resource, subresource, old)
+	w.rules = complete()
+	w.resource = complete()[name]
 	typ, ok := w.types.kinds[kind]
 	if !ok {
 		return nil, []string{"the object"}
@@ -29,6 +30,11 @@ func check(resource schema.GroupResource, subresource string, obj, old map[strin
 	w.structure(typ, place{}, obj, old)
 	w.annotations(nested.StringMap(obj, "metadata", "annotations"), nested.StringMap(old, "metadata", "annotations"))
 	return w.errs, w.notValidated
+}
+
+func newWalk(resource schema.GroupResource, subresource string, old object) *walk {
+	resetsStatus := subresource == "" && KeepsStatus(resource) && resource.Resource != "nodes"
+	return &walk{types: goTypes(), subresource: subresource, isUpdate: old != nil, resetsStatus: resetsStatus}
 }
 
 // FieldWarning returns the warning about a field with incomplete rules.
@@ -58,6 +64,7 @@ type walk struct {
 	subresource  string
 	isUpdate     bool
 	resetsStatus bool // the request's status is ignored
+	isDeclared   bool // rules are those that the types declare: of changed fields, and of fields inside any field
 	errs         field.ErrorList
 	notValidated []string
 }
@@ -147,12 +154,17 @@ func (r *fieldRules) needsValue() bool {
 
 func (w *walk) field(t *goType, p place, name string, parent object, value, old any) {
 	known := t.byName[name]
+	if w.isDeclared && (known == nil || w.isUpdate && !isChanged(value, old)) {
+		return
+	}
 	rules := w.rulesOf(t.path, p, name)
 	isPointer := known != nil && strings.HasPrefix(known.typ, "*")
 	if rules != nil && known != nil && parent != nil && w.isChecked(p, value, old) {
 		w.apply(rules, &fieldValue{typ: t.path, name: name, at: p.at, parent: parent, value: value, old: old, isUpdate: w.isUpdate}, isPointer || known.typ == "util/intstr.IntOrString")
 	}
 	switch {
+	case w.isDeclared:
+		w.value(known.typ, p, value, old)
 	case known == nil || rules == nil || rules.unchecked:
 		if isChanged(value, old) && (known == nil || old != nil || isPointer || !isUnset(known.typ, value)) {
 			w.notValidated = append(w.notValidated, p.at.String())

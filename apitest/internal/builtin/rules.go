@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"context"
 	_ "embed" // rules.txt
 	"fmt"
 	"net/netip"
@@ -9,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -287,9 +290,14 @@ func (c *checker) listRule(r rule, at *field.Path, items []any) {
 		}
 	case "keys", "distinct":
 		c.uniqueKeys(r, at, items)
-	case "maxItems":
-		if limit, _ := strconv.Atoi(r.args[0]); len(items) > limit {
+	case "maxItems", "itemLimit":
+		limit, _ := strconv.Atoi(r.args[0])
+		switch {
+		case len(items) <= limit:
+		case r.name == "maxItems":
 			c.invalid(at, len(items), "too many items")
+		default:
+			c.add(field.TooMany(at, len(items), limit))
 		}
 	case "conditionTypes":
 		for i, condition := range nested.Maps(object{"": items}, "") {
@@ -388,8 +396,18 @@ var textRules = map[string]func(string) []string{
 func (c *checker) stringRule(r rule, at *field.Path, value string) {
 	switch {
 	case r.name == "enum" || r.name == "optionalEnum" && value != "":
-		if !slices.Contains(r.args, value) {
+		if !slices.Contains(r.args, value) && len(r.args) > 0 {
 			c.add(field.NotSupported(at, value, r.args))
+		}
+	case r.name == "format":
+		c.add(formats[r.args[0]](context.Background(), operation.Operation{}, at, &value, nil)...)
+	case r.name == "maxLength" || r.name == "maxBytes":
+		size := len(value)
+		if r.name == "maxLength" {
+			size = utf8.RuneCountInString(value)
+		}
+		if limit, _ := strconv.Atoi(r.args[0]); size > limit {
+			c.add(field.TooLong(at, value, limit))
 		}
 	case r.name == "like" && !r.pattern.MatchString(value):
 		c.invalid(at, value, "must match "+r.pattern.String())

@@ -27,6 +27,7 @@ type goType struct {
 	underlying string    // "struct", "custom" (own UnmarshalJSON) or an expression
 	fields     []goField // sorted like encoded maps, so that the first error equals the server's
 	byName     map[string]*goField
+	declared   []declaredRule
 }
 
 // goField is a field of a struct by its JSON name. typ is an expression, such as "[]api/core/v1.Container".
@@ -36,6 +37,7 @@ type goField struct {
 	omitEmpty, omitZero bool
 	typ                 string
 	omitted             bool // not encoded if the object lacks it
+	declared            []declaredRule
 }
 
 func parseTypes() *typeTable {
@@ -49,6 +51,8 @@ func parseTypes() *typeTable {
 		line := lines.Text()
 		words := strings.Fields(line)
 		switch {
+		case strings.HasPrefix(line, "\t\t"):
+			current.declare(strings.TrimSpace(line))
 		case len(words) == 4 && words[0] == "=":
 			gv, _ := schema.ParseGroupVersion(strings.TrimPrefix(words[1], "core/"))
 			table.kinds[gv.WithKind(words[2])] = words[3]

@@ -25,7 +25,7 @@ func Validate(resource schema.GroupResource, subresource string, obj, old map[st
 	if validate := validators()[resource.String()]; validate != nil && subresource == "" {
 		errs = append(errs, validate(obj, old)...)
 	}
-	return errs, notValidated
+	return append(errs, checkDeclared(resource, subresource, obj, old, errs)...), notValidated
 }
 
 // validators returns the rules of resources that depend on several fields or on the stored object. Other rules are in rules.txt.

@@ -225,10 +225,6 @@ func (l *lab) objectFor(object map[string]any, server Server, name string) map[s
 // faults draws faults of a probe. Each field of the seed is missing once. Further faults: up to count for fields with complete rules,
 // and count/10 for fields without.
 func (l *lab) faults(r *rand.Rand, p *probe, count int) []fault {
-	base := p.base
-	if p.update {
-		base = p.live[0]
-	}
 	chosen := map[bool]*sample{true: {r: r, size: count}, false: {r: r, size: count / 10}}
 	var always []fault
 	d := &drawer{schemas: l.schemas, add: func(path []any) func(fault) {
@@ -244,8 +240,16 @@ func (l *lab) faults(r *rand.Rand, p *probe, count int) []fault {
 			}
 		}
 	}}
-	d.object(p.schema, nil, base, nil, 0)
+	d.object(p.schema, nil, p.object(), nil, 0)
 	return slices.Concat(always, chosen[true].faults, chosen[false].faults)
+}
+
+// object returns the object that faults are applied to.
+func (p *probe) object() map[string]any {
+	if p.update {
+		return p.live[0]
+	}
+	return p.base
 }
 
 // mayChange reports whether the write takes a field.
