@@ -57,11 +57,9 @@ type DeclaredRule struct {
 // Line returns the line of the rule in confirmed.txt. The field of a rule of a struct as a whole is "*".
 func (r DeclaredRule) Line(typ, name string) string { return typ + " " + name + " " + r.Text }
 
-// isInForce reports whether a server applies the rule. It rejects for standard and beta rules. It runs an alpha rule beside other
-// code, which decides.
-func (r DeclaredRule) isInForce(typ, name string) bool {
-	return r.Stage != "alpha" || confirmed()[r.Line(typ, name)]
-}
+// IsInForce reports whether a server applies the rule with a line. It rejects for standard and beta rules. It runs an alpha rule
+// beside other code, which decides.
+func (r DeclaredRule) IsInForce(line string) bool { return r.Stage != "alpha" || confirmed()[line] }
 
 type formatFunc = func(context.Context, operation.Operation, *field.Path, *string, *string) field.ErrorList
 
@@ -172,7 +170,7 @@ var declaredInForce = sync.OnceValue(func() ruleTable {
 		add := func(name string) {
 			rules := &fieldRules{}
 			for _, r := range DeclaredRules(typ, name) {
-				if r.isInForce(typ, name) {
+				if r.IsInForce(r.Line(typ, name)) {
 					rules.rules = append(rules.rules, r.rule)
 				}
 			}

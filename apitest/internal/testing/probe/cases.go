@@ -21,7 +21,8 @@ import (
 var casesText string
 
 // differencesText has the cases whose outcome differs on servers of a minor version other than builtin.RulesVersion. A case that
-// breaks this package's rule there has the violation beside it. A line is VERSION: WRITE: CASE.
+// breaks this package's rule there has the violation beside it. A line is VERSION: WRITE: CASE. Lines VERSION: probe: FAULT have the
+// drawn faults that break the rule.
 //
 //go:embed differences.txt
 var differencesText string

@@ -62,7 +62,7 @@ func TestCases_NoRejectionUnnoticed(t *testing.T) {
 	}
 	slices.Sort(differences)
 	writeLines(t, record, differences)
-	known := differencesOf(version)
+	known := slices.DeleteFunc(differencesOf(version), func(line string) bool { return strings.HasPrefix(line, version+": probe: ") })
 	if len(known) == 0 {
 		t.Skipf("differences.txt has no differences of Kubernetes %s", version)
 	}

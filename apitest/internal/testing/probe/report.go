@@ -20,6 +20,11 @@ func (f difference) String() string {
 	return fmt.Sprintf("%s %s: %s\n\treal server: %s\n\tapitest: %s", f.probe.verb(), f.probe.title(), f.fault, f.results[0].text(), f.results[1].text())
 }
 
+// key returns the write and the field without indexes.
+func (f difference) key() string {
+	return f.probe.verb() + " " + f.probe.title() + " " + indexes.ReplaceAllString(f.fault.field(), "")
+}
+
 func (o outcome) text() string {
 	return fmt.Sprintf("%d %s %.300q %.200q", o.code, o.reason, strings.Join(o.causes, ", "), o.message)
 }
@@ -97,7 +102,7 @@ func Group(differences []difference) string {
 	examples := map[string]difference{}
 	counts := map[string]int{}
 	for _, f := range differences {
-		key := f.probe.verb() + " " + f.probe.title() + " " + indexes.ReplaceAllString(f.fault.field(), "")
+		key := f.key()
 		if _, known := examples[key]; !known {
 			examples[key] = f
 		}
