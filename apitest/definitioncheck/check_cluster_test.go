@@ -37,6 +37,7 @@ func start(t *testing.T, s scenario) *upgrade {
 }
 
 func TestCheck_NewDefinition(t *testing.T) {
+	t.Parallel()
 	c := client.Connect(t, "admin")
 	u := &upgrade{group: "new.check.example.com"}
 	report, err := definitioncheck.Check(t.Context(), c, u.definition(t, one(size), false), nil)
@@ -50,6 +51,7 @@ func TestCheck_NewDefinition(t *testing.T) {
 
 // TestCheck_Webhook names what a conversion webhook leaves open.
 func TestCheck_Webhook(t *testing.T) {
+	t.Parallel()
 	u := start(t, scenario{old: two(sizeAndColor, sizeAndColor), new: two(sizeAndColor, size), objects: []string{"{size: 1, color: red}"}})
 	u.create(t, 0, "a")
 	definition := u.definition(t, u.new, false)
@@ -69,6 +71,7 @@ func TestCheck_Webhook(t *testing.T) {
 }
 
 func TestCheck_NotCheckedVersions(t *testing.T) {
+	t.Parallel()
 	changed := definition{versions: []version{{name: "v1", spec: size}, {name: "v2", spec: size, isStorage: true}}}
 	u := start(t, scenario{old: two(size, size), new: changed})
 	u.want = []string{"v2: StorageVersionChanged"}
@@ -82,6 +85,7 @@ func TestCheck_NotCheckedVersions(t *testing.T) {
 }
 
 func TestCheck_LimitsFindings(t *testing.T) {
+	t.Parallel()
 	u := start(t, scenario{old: one(unknown), objects: []string{"{a: 1, b: 1, c: 1}"}})
 	for i := range 3 {
 		u.create(t, 0, fmt.Sprintf("gear-%d", i))

@@ -2,6 +2,8 @@ package definitioncheck_test
 
 import (
 	"encoding/json"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ const (
 
 // TestCheck_CorpusUnchanged checks unchanged definitions of projects with objects of these projects: there is nothing to find.
 func TestCheck_CorpusUnchanged(t *testing.T) {
+	t.Parallel()
 	c := client.Connect(t, "admin")
 	namespace := client.NewNamespace(t, c)
 	definitions := client.Resource(t, c, "customresourcedefinitions")
@@ -50,21 +53,32 @@ func TestCheck_CorpusUnchanged(t *testing.T) {
 		chosen = append(chosen, definition)
 		files[definition.GetName()] = ofKind[:min(len(ofKind), objectsOfKind)]
 	}
-	checked := 0
-	for _, definition := range chosen {
-		_, err := definitions.Wait(t.Context(), definition.GetName(), dynamic.Condition("Established"))
-		require.NoError(t, err)
-		for _, file := range files[definition.GetName()] {
-			createCorpusObject(t, c, namespace, file)
-		}
-		report, err := definitioncheck.Check(t.Context(), c, definition, nil)
-		require.NoError(t, err)
-		assert.Empty(t, report.Findings, definition.GetName())
-		assert.Empty(t, report.Definition, definition.GetName())
-		checked += report.Objects
+	var all sync.WaitGroup
+	for _, definition := range chosen { // the first object of a new kind waits a second or two
+		all.Go(func() {
+			_, err := definitions.Wait(t.Context(), definition.GetName(), dynamic.Condition("Established"))
+			assert.NoError(t, err)
+			for _, file := range files[definition.GetName()] {
+				createCorpusObject(t, c, namespace, file)
+			}
+		})
 	}
-	t.Logf("%d kinds, %d objects", len(chosen), checked)
-	assert.Greater(t, checked, 20)
+	all.Wait()
+	var checked atomic.Int64
+	t.Run("checked", func(t *testing.T) {
+		for _, definition := range chosen {
+			t.Run(definition.GetName(), func(t *testing.T) {
+				t.Parallel()
+				report, err := definitioncheck.Check(t.Context(), c, definition, nil)
+				require.NoError(t, err)
+				assert.Empty(t, report.Findings)
+				assert.Empty(t, report.Definition)
+				checked.Add(int64(report.Objects))
+			})
+		}
+	})
+	t.Logf("%d kinds, %d objects", len(chosen), checked.Load())
+	assert.Greater(t, checked.Load(), int64(20))
 }
 
 func decode(t *testing.T, text []byte) *unstructured.Object {

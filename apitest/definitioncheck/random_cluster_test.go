@@ -16,6 +16,7 @@ import (
 // TestCheck_RandomChangesEqualServer compares random changes of random definitions with the server. ANYKIND_CHECK_SCENARIOS is the
 // number of changes, ANYKIND_CHECK_SEED repeats a run.
 func TestCheck_RandomChangesEqualServer(t *testing.T) {
+	t.Parallel()
 	count := setting(t, "ANYKIND_CHECK_SCENARIOS", 15)
 	seed := setting(t, "ANYKIND_CHECK_SEED", rand.IntN(1<<30))
 	t.Logf("ANYKIND_CHECK_SEED=%d", seed)

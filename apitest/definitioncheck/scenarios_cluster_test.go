@@ -46,7 +46,10 @@ type upgrade struct {
 	isRejected bool
 }
 
-func TestCheck_EqualsServer(t *testing.T) { compareWithServer(t, scenarios) }
+func TestCheck_EqualsServer(t *testing.T) {
+	t.Parallel()
+	compareWithServer(t, scenarios)
+}
 
 // compareWithServer checks each scenario, changes the definition on the sandbox, and reads, creates and updates every object. All
 // scenarios wait for the server together.

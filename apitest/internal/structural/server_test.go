@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,39 +44,39 @@ func TestSchema_CorpusAsRealServer(t *testing.T) {
 			server.Delete(t, definitionsPath+"/"+k.name)
 		}
 	})
-	compared := 0
-	rejected := 0
+	var compared, rejected atomic.Int32
+	var all sync.WaitGroup
 	for i, file := range files {
 		k, ok := kinds[file.Name]
 		if !ok {
 			continue
 		}
-		path := "/apis/" + k.group + "/" + k.version
-		if k.namespaced {
-			path += "/namespaces/" + namespace
-		}
-		path += "/" + k.plural
-		waitServed(t, server, path)
-		compiled := structural.Compile(k.schema, nil)
-		g := &generator{rand.New(rand.NewPCG(1, uint64(i)))}
-		for n := range 30 {
-			obj := g.object(k.schema, 6)
-			obj["apiVersion"] = k.group + "/" + k.version
-			obj["kind"] = k.kind
-			obj["metadata"] = map[string]any{"name": fmt.Sprintf("object-%d", n), "labels": map[string]any{"a": "b"}}
-			want := realserver.Normalize(server.Write(t, http.MethodPost, path, url.Values{"dryRun": {"All"}, "fieldValidation": {"Warn"}}, obj))
-			got := realserver.Normalize(create(t, compiled, k, namespace, obj))
-			content, _ := utiljson.Marshal(obj)
-			assert.Empty(t, realserver.Differences(want, got), "%s %s", file.Source, content)
-			if compared++; want.Object == nil {
-				rejected++
+		all.Go(func() { // a new kind is served after a second or two
+			path := k.path(namespace)
+			waitServed(t, server, path)
+			compiled := structural.Compile(k.schema, nil)
+			g := &generator{rand.New(rand.NewPCG(1, uint64(i)))}
+			for n := range 30 {
+				obj := g.object(k.schema, 6)
+				obj["apiVersion"] = k.group + "/" + k.version
+				obj["kind"] = k.kind
+				obj["metadata"] = map[string]any{"name": fmt.Sprintf("object-%d", n), "labels": map[string]any{"a": "b"}}
+				want := realserver.Normalize(server.Write(t, http.MethodPost, path, url.Values{"dryRun": {"All"}, "fieldValidation": {"Warn"}}, obj))
+				got := realserver.Normalize(create(t, compiled, k, namespace, obj))
+				content, _ := utiljson.Marshal(obj)
+				assert.Empty(t, realserver.Differences(want, got), "%s %s", file.Source, content)
+				compared.Add(1)
+				if want.Object == nil {
+					rejected.Add(1)
+				}
 			}
-		}
+		})
 	}
-	assert.Greater(t, compared, 400)
-	assert.Greater(t, rejected, 100)
-	assert.Greater(t, compared-rejected, 100)
-	t.Logf("compared %d objects, of which %d are invalid", compared, rejected)
+	all.Wait()
+	assert.Greater(t, compared.Load(), int32(400))
+	assert.Greater(t, rejected.Load(), int32(100))
+	assert.Greater(t, compared.Load()-rejected.Load(), int32(100))
+	t.Logf("compared %d objects, of which %d are invalid", compared.Load(), rejected.Load())
 }
 
 // definedKind is a kind of a definition.
@@ -82,6 +84,15 @@ type definedKind struct {
 	name, group, version, plural, kind string
 	namespaced                         bool
 	schema                             map[string]any
+}
+
+// path returns the path of the kind's objects.
+func (k definedKind) path(namespace string) string {
+	path := "/apis/" + k.group + "/" + k.version
+	if k.namespaced {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/" + k.plural
 }
 
 // prepare makes a definition one of a group of its own, without CEL rules and conversion webhooks, and returns its kind.

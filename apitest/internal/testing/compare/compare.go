@@ -75,11 +75,21 @@ func connect(t testing.TB, cfg *transport.Config) *Server {
 	return &Server{Client: c, Requests: realserver.New(conn), Namespace: client.NewNamespace(t, c), warnings: received}
 }
 
-// Responses calls play with both servers. It fails unless the responses are equal, and at least atLeast.
+// Responses calls play with both servers at the same time. It fails unless the responses are equal, and at least atLeast.
 func Responses(t *testing.T, opts *apitest.Options, atLeast int, play func(t *testing.T, s *Server) map[string]string) {
 	t.Helper()
-	want := play(t, Sandbox(t))
-	got := play(t, Apitest(t, opts))
+	cluster.Kubeconfig(t) // skips the test without a sandbox
+	var want, got map[string]string
+	t.Run("servers", func(t *testing.T) {
+		t.Run("sandbox", func(t *testing.T) {
+			t.Parallel()
+			want = play(t, Sandbox(t))
+		})
+		t.Run("apitest", func(t *testing.T) {
+			t.Parallel()
+			got = play(t, Apitest(t, opts))
+		})
+	})
 	assert.Equal(t, want, got)
 	assert.GreaterOrEqual(t, len(want), atLeast)
 }
