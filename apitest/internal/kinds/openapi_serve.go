@@ -66,7 +66,7 @@ func (s *snapshot) serveOpenAPI(w http.ResponseWriter, req *http.Request, parts 
 }
 
 func (s *snapshot) serveV3Index(w http.ResponseWriter, req *http.Request) error {
-	paths, err := s.openapiPaths()
+	paths, err := s.v3()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func versionURL(path, hash string) string {
 // serveV3 serves the document of a group version. A request with an outdated hash is redirected. A response to the current hash
 // may be cached for ever.
 func (s *snapshot) serveV3(w http.ResponseWriter, req *http.Request, path string) error {
-	paths, err := s.openapiPaths()
+	paths, err := s.v3()
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type snapshot struct {
 	byKind    map[schema.GroupVersionKind]*Resource
 
 	aggregated func() (aggregatedDocuments, error)
+	v3         func() (map[string]openapiPath, error)
 	v2         func() (string, error)
 	v2Protobuf func() ([]byte, error)
 }
@@ -63,6 +64,7 @@ func newSnapshot(base *snapshot, definitions map[string][]*Resource) *snapshot {
 		}
 	}
 	s.aggregated = sync.OnceValues(s.makeAggregated)
+	s.v3 = sync.OnceValues(s.openapiPaths)
 	s.v2 = sync.OnceValues(s.openapiV2)
 	s.v2Protobuf = sync.OnceValues(s.makeV2Protobuf)
 	return s
