@@ -147,7 +147,7 @@ type item struct {
 	object  *unstructured.Object
 	lazy    *unstructured.Lazy
 	row     *TableRow
-	decoded metav1.Object // by a Decoder
+	decoded objectMeta // by a Decoder
 }
 
 // objectMeta is the part of an object's metadata that identifies its version.

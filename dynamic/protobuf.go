@@ -220,7 +220,7 @@ func Decode[T any, P interface {
 	typed := As[T](h)
 	codec := decoderCodec[T]{decoder: decoder}
 	if decoder.Message != nil {
-		codec.generated.decode = func(message []byte) (metav1.Object, error) {
+		codec.generated.decode = func(message []byte) (objectMeta, error) {
 			obj, err := decoder.Message(message)
 			if err != nil {
 				return nil, err
@@ -277,8 +277,8 @@ const (
 
 // generatedCode decodes messages without the recorded table.
 type generatedCode struct {
-	decode  func(message []byte) (metav1.Object, error) // nil for none
-	kind    metav1.TypeMeta                             // of its messages
+	decode  func(message []byte) (objectMeta, error) // nil for none
+	kind    metav1.TypeMeta                          // of its messages
 	longest int64
 }
 

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -23,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // podResource returns a handle on a server's recorded pod, in the form that the client requests.
@@ -177,4 +179,40 @@ func TestClient_TypedIsProtobufOnTheWire(t *testing.T) {
 			assert.Equal(t, want, got)
 		})
 	}
+}
+
+// TestWatch_MetadataOfCustomResources receives events whose objects have no envelope as protobuf.
+func TestWatch_MetadataOfCustomResources(t *testing.T) {
+	admin := client.Connect(t, "admin", func(cfg *transport.Config) { cfg.Protobuf = true })
+	group := client.NewNamespace(t, admin) + ".example.com" // unique
+	definitions := client.Resource(t, admin, "customresourcedefinitions")
+	definition, err := unstructured.Decode([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"parts.` + group + `"},"spec":{"group":"` + group + `","scope":"Cluster",
+		"names":{"plural":"parts","kind":"Part"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`))
+	require.NoError(t, err)
+	_, err = definitions.Create(t.Context(), definition, nil)
+	require.NoError(t, err)
+	client.DeleteAtEnd(t, definitions, definition.GetName())
+	_, err = definitions.Wait(t.Context(), definition.GetName(), dynamic.Condition("Established"))
+	require.NoError(t, err)
+	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Part"}
+	part := untyped(gvk, "", "a")
+	c, err := New(t.Context(), admin).NewClientWithWatch(nil, ctrlclient.Options{})
+	require.NoError(t, err)
+	require.NoError(t, c.Create(t.Context(), part))
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind("PartList"))
+	require.NoError(t, c.List(t.Context(), list))
+	require.Len(t, list.Items, 1)
+	w, err := c.Watch(t.Context(), list)
+	require.NoError(t, err)
+	event := <-w.ResultChan()
+	w.Stop()
+	for range w.ResultChan() { // until it is closed
+		continue
+	}
+	assert.Equal(t, watch.Added, event.Type)
+	require.IsType(t, &metav1.PartialObjectMetadata{}, event.Object)
+	assert.Equal(t, list.Items[0].ObjectMeta, event.Object.(*metav1.PartialObjectMetadata).ObjectMeta)
+	assert.Equal(t, part.GetUID(), list.Items[0].UID)
 }
