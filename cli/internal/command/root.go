@@ -144,16 +144,30 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	help := ""
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
-	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+	if similar := similarCommands(cmd, args[0]); len(similar) > 0 {
 		help = "\n\nDid you mean this?\n\t" + strings.Join(similar, "\n\t") + "\n"
 	}
 	return WithHelp(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), help)
 }
 
+// similarCommands returns commands with a similar name and the same first letter. cp is no suggestion for top.
+func similarCommands(cmd *cobra.Command, typed string) []string {
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	return slices.DeleteFunc(cmd.SuggestionsFor(typed), func(name string) bool {
+		isSynonym := slices.ContainsFunc(cmd.Commands(), func(of *cobra.Command) bool { return of.Name() == name && slices.Contains(of.SuggestFor, typed) })
+		return !isSynonym && typed[:min(1, len(typed))] != name[:1]
+	})
+}
+
+// flagError reports an unknown flag. An unknown command before the flag is reported in its place.
 func flagError(cmd *cobra.Command, err error) error {
+	if !cmd.HasParent() {
+		if unknown := unknownCommand(cmd, cmd.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	return WithHelp(err, fmt.Sprintf("\nSee '%s --help' for usage.", cmd.CommandPath()))
 }
 
