@@ -165,6 +165,26 @@ mutants: ## change PACKAGE in N (40) places drawn from SEED (1), one at a time, 
 readiness: ## compare the status of objects with kstatus's and Argo CD's, and write docs/READINESS.md and docs/readiness.tsv
 	cd dev/parity && go test -count=1 ./readiness -run MatchesDocument -write
 
+KUBECONFORM := .bin/kubeconform-v0.8.0
+KUBECTL_VALIDATE := .bin/kubectl-validate-v0.0.4
+VALIDATED := $(CURDIR)/.bin/validators
+
+.PHONY: validators
+validators: CASES ?= 12000
+validators: anyctl $(KUBECONFORM) $(KUBECTL_VALIDATE) ## compare the verdicts of anyctl, kubeconform and kubectl-validate on CASES (12,000) drawn objects with a real server's, and write the table of docs/SCHEMA.md
+	rm -rf $(VALIDATED)
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR) -- env ANYKIND_CORPUS="$$($(CORPUS))" ANYKIND_SCHEMA_CASES=$(CASES) \
+		ANYKIND_SCHEMA_EXPORT=$(VALIDATED) go test -count=1 -timeout 2h -v -run ValidateAsRealServer ./schema
+	cd dev/parity && go run ./validators -cases $(VALIDATED) -bin $(CURDIR)/.bin -page ../../docs/SCHEMA.md
+
+$(KUBECONFORM):
+	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install github.com/yannh/kubeconform/cmd/kubeconform@$(patsubst .bin/kubeconform-%,%,$@)
+	mv .bin/kubeconform $@
+
+$(KUBECTL_VALIDATE):
+	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install sigs.k8s.io/kubectl-validate@$(patsubst .bin/kubectl-validate-%,%,$@)
+	mv .bin/kubectl-validate $@
+
 .PHONY: soak
 soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \

@@ -36,6 +36,7 @@ type oracle struct {
 	namespace string
 	isLarge   bool // all objects are validated
 	accepted  int
+	export    *caseExport
 	resources map[kschema.GroupVersionKind]*discovery.Resource
 }
 
@@ -114,7 +115,7 @@ func number(t *testing.T, name string, value int) int {
 }
 
 // TestSchema_ValidateAsRealServer compares the verdicts on objects with a drawn fault. ANYKIND_SCHEMA_CASES is the number of cases,
-// ANYKIND_SEED the seed.
+// ANYKIND_SEED the seed, and ANYKIND_SCHEMA_EXPORT a folder for the objects and verdicts.
 func TestSchema_ValidateAsRealServer(t *testing.T) {
 	cases := number(t, "ANYKIND_SCHEMA_CASES", 3000)
 	seed := number(t, "ANYKIND_SEED", 1)
@@ -131,9 +132,11 @@ func TestSchema_ValidateAsRealServer(t *testing.T) {
 	cluster.Define(t, client.Send(conn), definitions)
 	o := newOracle(t, conn)
 	o.isLarge = count == 300
+	o.export = newCaseExport(t)
 	kinds := append(customCases(t, o, definitions, seed), builtInCases(t, o)...)
 	t.Logf("the server accepts %d objects of the corpus and generated ones", o.accepted)
 	compareVerdicts(t, o, kinds, cases, seed)
+	o.export.finish(t, conn)
 }
 
 // customCases returns the kinds of definitions, with objects that the server accepts.
@@ -257,6 +260,7 @@ func (o *oracle) addValid(t *testing.T, one *kindCases, obj map[string]any) {
 	problem := one.schema.Validate(t.Context(), &unstructured.Object{Object: obj}, nil).Err()
 	if isAnswer && rejection == nil {
 		o.accepted++
+		o.export.add(t, one, obj, false)
 		one.valid = append(one.valid, obj)
 		if problem != nil {
 			content, _ := json.Marshal(obj)
@@ -361,6 +365,9 @@ func (o *oracle) compareOne(t *testing.T, result *tally, one *drawnCase, isCusto
 	problem := one.kind.schema.Validate(t.Context(), &unstructured.Object{Object: one.obj}, nil).Err()
 	result.mu.Lock()
 	defer result.mu.Unlock()
+	if isAnswer {
+		o.export.add(t, one.kind, one.obj, rejection != nil)
+	}
 	content, _ := json.Marshal(one.obj)
 	isReported := sum(result.falseAlarms)+sum(result.missed) < maxReported
 	switch {
