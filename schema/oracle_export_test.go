@@ -17,16 +17,16 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// caseExport writes objects with the verdicts of the server for dev/parity/validators: files in cases, the server's schemas in
-// schemas and as documents in openapi, and verdicts.json. A nil caseExport writes nothing.
+// caseExport writes objects with the outcomes of the server for dev/parity/validators: files in cases, the server's schemas in
+// schemas and as documents in openapi, and outcomes.json. A nil caseExport writes nothing.
 type caseExport struct {
 	dir string
 
 	mu       sync.Mutex
-	verdicts []exportedVerdict
+	outcomes []exportedOutcome
 }
 
-type exportedVerdict struct {
+type exportedOutcome struct {
 	File     string `json:"file"`
 	IsCustom bool   `json:"isCustom"`
 	Rejected bool   `json:"rejected"` // by the server
@@ -43,7 +43,7 @@ func newCaseExport(t *testing.T) *caseExport {
 	return &caseExport{dir: dir}
 }
 
-// add writes an object. Only objects with a verdict of the server are added.
+// add writes an object. Only objects with a outcome of the server are added.
 func (e *caseExport) add(t *testing.T, kind *kindCases, obj map[string]any, isRejected bool) {
 	t.Helper()
 	if e == nil {
@@ -53,22 +53,22 @@ func (e *caseExport) add(t *testing.T, kind *kindCases, obj map[string]any, isRe
 	require.NoError(t, err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	one := exportedVerdict{
-		File: strconv.Itoa(len(e.verdicts)) + ".json", IsCustom: !strings.HasPrefix(kind.schema.Name, "io.k8s.api."), Rejected: isRejected,
+	one := exportedOutcome{
+		File: strconv.Itoa(len(e.outcomes)) + ".json", IsCustom: !strings.HasPrefix(kind.schema.Name, "io.k8s.api."), Rejected: isRejected,
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "cases", one.File), content, 0o600))
-	e.verdicts = append(e.verdicts, one)
+	e.outcomes = append(e.outcomes, one)
 }
 
-// finish writes the verdicts and the server's schemas.
+// finish writes the outcomes and the server's schemas.
 func (e *caseExport) finish(t *testing.T, conn *transport.Conn) {
 	t.Helper()
 	if e == nil {
 		return
 	}
-	verdicts, err := json.Marshal(e.verdicts)
+	outcomes, err := json.Marshal(e.outcomes)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "verdicts.json"), verdicts, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "outcomes.json"), outcomes, 0o600))
 	require.NoError(t, schema.New(conn, nil).Save(t.Context(), filepath.Join(e.dir, "schemas")))
 	var list struct {
 		Paths map[string]struct{ ServerRelativeURL string }

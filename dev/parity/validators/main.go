@@ -1,5 +1,5 @@
 // Program validators validates the same objects with anyctl, kubeconform and kubectl-validate, all without a server and by the
-// same server's schemas, and compares their verdicts with the server's. It writes the table of docs/SCHEMA.md. `make validators`
+// same server's schemas, and compares their outcomes with the server's. It writes the table of docs/SCHEMA.md. `make validators`
 // draws the objects, builds the programs and runs it.
 package main
 
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// object is an object with the server's verdict.
+// object is an object with the server's outcome.
 type object struct {
 	File     string `json:"file"`
 	IsCustom bool   `json:"isCustom"`
@@ -30,7 +30,7 @@ type object struct {
 }
 
 func run(dir, bin, page string) error {
-	data, err := os.ReadFile(filepath.Join(dir, "verdicts.json")) //nolint:gosec // the caller's folder
+	data, err := os.ReadFile(filepath.Join(dir, "outcomes.json")) //nolint:gosec // the caller's folder
 	if err != nil {
 		return err
 	}

@@ -39,10 +39,10 @@ func TestWriteJSONSchemas_RulesOfKubeconform(t *testing.T) {
 	}
 }
 
-func TestNewColumn_CountsVerdicts(t *testing.T) {
-	var verdicts map[string]verdict
+func TestNewColumn_CountsOutcomes(t *testing.T) {
+	var outcomes map[string]outcome
 	for name, parse := range map[string]struct {
-		function func(_, _ []byte) (map[string]verdict, error)
+		function func(_, _ []byte) (map[string]outcome, error)
 		output   any
 		errs     string
 	}{
@@ -62,9 +62,9 @@ func TestNewColumn_CountsVerdicts(t *testing.T) {
 	} {
 		data, err := json.Marshal(parse.output)
 		require.NoError(t, err)
-		verdicts, err = parse.function(data, []byte(parse.errs))
+		outcomes, err = parse.function(data, []byte(parse.errs))
 		require.NoError(t, err)
-		c := newColumn(&validator{name: name}, &runResult{verdicts: verdicts}, []object{
+		c := newColumn(&validator{name: name}, &runResult{outcomes: outcomes}, []object{
 			{"0.json", true, true}, {"1.json", true, false}, {"2.json", false, true}, {"3.json", false, true},
 		})
 		assert.Equal(t, counts{missed: 1, falseAlarms: 1}, c.custom, name)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// counts has the verdicts on a class of objects.
+// counts has the outcomes on a class of objects.
 type counts struct{ missed, falseAlarms, notJudged int }
 
 // column is a column of the table.
@@ -20,20 +20,20 @@ type column struct {
 func newColumn(v *validator, result *runResult, objects []object) *column {
 	c := &column{name: v.name, result: result}
 	for _, one := range objects {
-		verdict, found := result.verdicts[one.File]
+		outcome, found := result.outcomes[one.File]
 		if !found && v.name == "anyctl" { // it prints findings alone
-			verdict = valid
+			outcome = valid
 		}
 		of := &c.builtIn
 		if one.IsCustom {
 			of = &c.custom
 		}
 		switch {
-		case verdict == notJudged:
+		case outcome == notJudged:
 			of.notJudged++
-		case verdict == valid && one.Rejected:
+		case outcome == valid && one.Rejected:
 			of.missed++
-		case verdict == invalid && !one.Rejected:
+		case outcome == invalid && !one.Rejected:
 			of.falseAlarms++
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// verdict is the result for an object.
-type verdict int
+// outcome is the result for an object.
+type outcome int
 
 const (
-	notJudged verdict = iota // also without a schema, and for a schema that a validator cannot read
+	notJudged outcome = iota // also without a schema, and for a schema that a validator cannot read
 	valid
 	invalid
 )
@@ -27,7 +27,7 @@ type validator struct {
 	name  string
 	path  string
 	args  []string
-	parse func(output, errs []byte) (map[string]verdict, error) // by the file's path
+	parse func(output, errs []byte) (map[string]outcome, error) // by the file's path
 }
 
 // validators returns the programs with their arguments for the cases in dir.
@@ -54,7 +54,7 @@ func validators(dir, bin string) []*validator {
 
 // runResult is the result of a run.
 type runResult struct {
-	verdicts map[string]verdict // by file name
+	outcomes map[string]outcome // by file name
 	elapsed  time.Duration
 	cpu      time.Duration
 	memory   int64 // peak RSS in bytes
@@ -77,74 +77,74 @@ func (v *validator) run() (*runResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %.2000s", err, errs.String())
 	}
-	result := &runResult{verdicts: map[string]verdict{}, elapsed: elapsed, cpu: command.ProcessState.UserTime() + command.ProcessState.SystemTime()}
+	result := &runResult{outcomes: map[string]outcome{}, elapsed: elapsed, cpu: command.ProcessState.UserTime() + command.ProcessState.SystemTime()}
 	if usage, isUsage := command.ProcessState.SysUsage().(*syscall.Rusage); isUsage {
 		result.memory = usage.Maxrss << 10
 	}
 	for path, one := range byPath {
-		result.verdicts[filepath.Base(path)] = one
+		result.outcomes[filepath.Base(path)] = one
 	}
 	return result, nil
 }
 
 // parseAnyctl reads the findings, and errors of files without a kind. Files without a finding are valid: newColumn adds them.
-func parseAnyctl(output, errs []byte) (map[string]verdict, error) {
+func parseAnyctl(output, errs []byte) (map[string]outcome, error) {
 	var report struct {
 		Findings []struct{ File, Level, Keyword string }
 	}
 	if err := json.Unmarshal(output, &report); err != nil {
 		return nil, err
 	}
-	verdicts := map[string]verdict{}
+	outcomes := map[string]outcome{}
 	for _, finding := range report.Findings {
 		switch {
 		case finding.Keyword == "no-schema":
-			verdicts[finding.File] = notJudged
+			outcomes[finding.File] = notJudged
 		case finding.Level == "error":
-			verdicts[finding.File] = invalid
+			outcomes[finding.File] = invalid
 		}
 	}
 	for line := range strings.Lines(string(errs)) {
 		if file, _, isFile := strings.Cut(line, ": document "); isFile {
-			verdicts[strings.TrimPrefix(file, "error: ")] = invalid
+			outcomes[strings.TrimPrefix(file, "error: ")] = invalid
 		}
 	}
-	return verdicts, nil
+	return outcomes, nil
 }
 
-func parseKubeconform(output, _ []byte) (map[string]verdict, error) {
+func parseKubeconform(output, _ []byte) (map[string]outcome, error) {
 	var report struct {
 		Resources []struct{ Filename, Status, Msg string }
 	}
 	if err := json.Unmarshal(output, &report); err != nil {
 		return nil, err
 	}
-	verdicts := map[string]verdict{}
+	outcomes := map[string]outcome{}
 	for _, resource := range report.Resources {
-		verdicts[resource.Filename] = map[string]verdict{"statusValid": valid, "statusInvalid": invalid}[resource.Status]
+		outcomes[resource.Filename] = map[string]outcome{"statusValid": valid, "statusInvalid": invalid}[resource.Status]
 		if strings.HasPrefix(resource.Msg, "error while parsing") { // such as an object without a kind
-			verdicts[resource.Filename] = invalid
+			outcomes[resource.Filename] = invalid
 		}
 	}
-	return verdicts, nil
+	return outcomes, nil
 }
 
-func parseKubectlValidate(output, _ []byte) (map[string]verdict, error) {
+func parseKubectlValidate(output, _ []byte) (map[string]outcome, error) {
 	var files map[string][]struct{ Status, Message string }
 	if err := json.Unmarshal(output, &files); err != nil {
 		return nil, err
 	}
-	verdicts := map[string]verdict{}
+	outcomes := map[string]outcome{}
 	for file, statuses := range files {
-		verdicts[file] = valid
+		outcomes[file] = valid
 		for _, status := range statuses {
 			if status.Status != "Success" {
-				verdicts[file] = invalid
+				outcomes[file] = invalid
 			}
 			if strings.Contains(status.Message, "failed to retrieve validator") || strings.Contains(status.Message, "openapi") {
-				verdicts[file] = notJudged
+				outcomes[file] = notJudged
 			}
 		}
 	}
-	return verdicts, nil
+	return outcomes, nil
 }
