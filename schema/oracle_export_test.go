@@ -43,7 +43,7 @@ func newCaseExport(t *testing.T) *caseExport {
 	return &caseExport{dir: dir}
 }
 
-// add writes an object. Only objects with a outcome of the server are added.
+// add writes an object. Only objects with an outcome of the server are added.
 func (e *caseExport) add(t *testing.T, kind *kindCases, obj map[string]any, isRejected bool) {
 	t.Helper()
 	if e == nil {

@@ -88,19 +88,27 @@ func (c *Connection) types(ctx context.Context, prefix string, verbs ...string) 
 		return nil
 	}
 	listed, prefix := cutLast(prefix, ",")
-	var names []string
-	for resource := range snapshot.PreferredResources(&discovery.ResourceFilter{Verbs: verbs}) {
-		name := resource.GVR.Resource
-		if resource.GVR.Group != "" {
-			name += "." + resource.GVR.Group
-		}
-		names = append(names, resource.GVR.Resource, name)
-	}
+	names := resourceNames(snapshot, strings.Contains(prefix, "."), verbs)
 	completions := matching(names, prefix)
 	for i := range completions {
 		completions[i] = listed + completions[i]
 	}
 	return completions
+}
+
+// resourceNames returns the names of resources with all verbs, a name for each. It is the plural, and with the group if withGroup is
+// set or an earlier resource has the same plural.
+func resourceNames(snapshot *discovery.Snapshot, withGroup bool, verbs []string) (names []string) {
+	seen := map[string]bool{}
+	for resource := range snapshot.PreferredResources(&discovery.ResourceFilter{Verbs: verbs}) {
+		name := resource.GVR.Resource
+		if resource.GVR.Group != "" && (withGroup || seen[name]) {
+			name += "." + resource.GVR.Group
+		}
+		seen[resource.GVR.Resource] = true
+		names = append(names, name)
+	}
+	return names
 }
 
 // cutLast splits a text after its last separator.
@@ -114,6 +122,17 @@ func cutLast(text, separator string) (before, after string) {
 
 // CompleteTargets completes arguments TYPE [NAME…] and TYPE/NAME….
 func (c *Connection) CompleteTargets(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.CompleteTargetsFor("get")(cmd, args, prefix)
+}
+
+// CompleteTargetsFor is [Connection.CompleteTargets] with the types that have the verbs get and verb.
+func (c *Connection) CompleteTargetsFor(verb string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return c.targets(cmd, args, prefix, "get", verb)
+	}
+}
+
+func (c *Connection) targets(cmd *cobra.Command, args []string, prefix string, verbs ...string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
 	typeName, namePrefix, isPair := strings.Cut(prefix, "/")
@@ -125,9 +144,9 @@ func (c *Connection) CompleteTargets(cmd *cobra.Command, args []string, prefix s
 		}
 		return completions, noFiles
 	case len(args) == 0:
-		return c.types(ctx, prefix, "get"), noFiles
+		return c.types(ctx, prefix, verbs...), noFiles
 	case strings.Contains(args[0], "/"):
-		return c.types(ctx, prefix, "get"), noFiles | cobra.ShellCompDirectiveNoSpace
+		return c.types(ctx, prefix, verbs...), noFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	completions := c.names(ctx, args[0], prefix)
 	return slices.DeleteFunc(completions, func(name string) bool { return slices.Contains(args[1:], name) }), noFiles

@@ -93,7 +93,9 @@ func (c *Connection) CompleteWhere(cmd *cobra.Command, args []string, prefix str
 	if end == nil || strings.ContainsAny(end[1], "|;") || strings.Count(end[1], `"`)%2 == 1 {
 		return nil, noFiles
 	}
-	before, path, operator := end[1], end[2], end[3] //nolint:revive // the groups of the expression
+	before := end[1]
+	path := end[2]
+	operator := end[3]
 	if operator == "" {
 		return pathCompletions(c.fieldPaths(cmd.Context(), args, jqSyntax, path), before)
 	}
@@ -193,7 +195,7 @@ func (c *Connection) fieldPaths(ctx context.Context, args []string, syntax field
 	return paths
 }
 
-// fieldSteps returns the steps of a path that ends in a dot, or that is empty. [] is jq's [*].
+// fieldSteps returns the steps of a path. A dot at its end is left out, and [] is jq's [*].
 func fieldSteps(text string) ([]string, error) {
 	text = strings.ReplaceAll(strings.TrimSuffix(text, "."), "[]", "[*]")
 	if text == "" {

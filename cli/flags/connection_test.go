@@ -182,8 +182,12 @@ func TestConnection_CompletesFromServer(t *testing.T) {
 	assert.Equal(t, []cobra.Completion{"complete-me"}, complete(c.CompleteTargets, "comp", "configmaps"))
 	assert.Equal(t, []cobra.Completion{"cm/complete-me"}, complete(c.CompleteTargets, "cm/comp"))
 	assert.Empty(t, complete(c.CompleteTargets, "comp", "configmaps", "complete-me"))
-	assert.Equal(t, []cobra.Completion{"deployments", "deployments.apps"}, complete(c.CompleteTargets, "deploy"))
-	assert.Equal(t, []cobra.Completion{"pods,deployments", "pods,deployments.apps"}, complete(c.CompleteTargets, "pods,deploy"))
+	assert.Equal(t, []cobra.Completion{"deployments"}, complete(c.CompleteTargets, "deploy"))
+	assert.Equal(t, []cobra.Completion{"deployments.apps"}, complete(c.CompleteTargets, "deployments.a"))
+	assert.Equal(t, []cobra.Completion{"events", "events.events.k8s.io"}, complete(c.CompleteTargets, "events"))
+	assert.Contains(t, complete(c.CompleteTargetsFor("get"), "componentst"), "componentstatuses")
+	assert.Empty(t, complete(c.CompleteTargetsFor("delete"), "componentst"), "the kind has no such verb")
+	assert.Equal(t, []cobra.Completion{"pods,deployments"}, complete(c.CompleteTargets, "pods,deploy"))
 	assert.Contains(t, complete(c.CompleteNamespaces, "def"), "default")
 	assert.Contains(t, complete(c.CompleteLabels, "app,col", "cm"), "app,color")
 	assert.Contains(t, complete(c.CompleteFields, ".metadata.na", "cm"), ".metadata.name\tstring")
@@ -191,6 +195,18 @@ func TestConnection_CompletesFromServer(t *testing.T) {
 	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=N:.metadata.name,X:.metadata.na", "cm"), "custom-columns=N:.metadata.name,X:.metadata.name\tstring")
 	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=", "cm"), "custom-columns=NAME:.metadata.name\tstring")
 	assert.Empty(t, complete(c.CompleteTargets, "x", "nonsense"))
+
+	_, err = client.Resource(t, admin, "cronjobs").Namespace(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "nightly"}, "spec": map[string]any{"schedule": "0 0 * * *", "suspend": true, "jobTemplate": map[string]any{
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"restartPolicy": "Never", "containers": []any{
+				map[string]any{"name": "app", "image": "app:1"}, map[string]any{"name": "other", "image": "other:1"},
+			}}}}}},
+	}}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []cobra.Completion{"app", "other"}, complete(c.CompleteContainers, "", "cj/nightly:/tmp"))
+	assert.Empty(t, complete(c.CompleteContainers, "", "missing"))
+	assert.Equal(t, []cobra.Completion{"app="}, complete(c.CompleteContainerValues, "a", "cj", "nightly"))
+	assert.Equal(t, []cobra.Completion{"nightly"}, complete(c.CompleteContainerValues, "n", "cj"))
 }
 
 func TestConnection_CompletesFieldsBySchema(t *testing.T) {

@@ -99,7 +99,7 @@ func Root(s *State, commands ...*cobra.Command) *cobra.Command {
 	}
 	completeArguments(s, commands)
 	if s.Args == nil || s.IsNamed(cobra.ShellCompRequestCmd) || s.IsNamed(cobra.ShellCompNoDescRequestCmd) {
-		completeFixedValues(s, commands)
+		completeFlagValues(s, commands)
 	}
 	return root
 }
@@ -109,9 +109,15 @@ func completeArguments(s *State, commands []*cobra.Command) {
 	for _, cmd := range commands {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			switch cmd.Name() {
-			case "get", "describe", "delete", "edit", "patch", "set", "label", "annotate", "scale", "wait", "tree", "who",
-				"status", "restart", "history", "undo", "pause", "resume":
+			case "get", "describe", "wait", "tree", "who", "status", "history":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargets
+			case "delete":
+				cmd.ValidArgsFunction = s.Connection.CompleteTargetsFor("delete")
+			case "edit", "patch", "label", "annotate", "scale", "restart", "undo", "pause", "resume", "env", "resources", "selector",
+				"serviceaccount", "subject":
+				cmd.ValidArgsFunction = s.Connection.CompleteTargetsFor("patch")
+			case "image":
+				cmd.ValidArgsFunction = s.Connection.CompleteContainerValues
 			case "logs", "exec", "attach", "cp", "port-forward":
 				cmd.ValidArgsFunction = s.Connection.CompletePods
 			case "drain", "cordon", "uncordon":
@@ -124,18 +130,23 @@ func completeArguments(s *State, commands []*cobra.Command) {
 	}
 }
 
-// completeFixedValues completes the values of flags that are the same for all commands.
-func completeFixedValues(s *State, commands []*cobra.Command) {
+// completeFlagValues completes the values of flags that several commands have.
+func completeFlagValues(s *State, commands []*cobra.Command) {
+	functions := map[string]cobra.CompletionFunc{
+		"dry-run":   cobra.FixedCompletions([]string{"client", "none", "server"}, cobra.ShellCompDirectiveNoFileComp),
+		"validate":  cobra.FixedCompletions([]string{"ignore", "strict", "warn"}, cobra.ShellCompDirectiveNoFileComp),
+		"container": s.Connection.CompleteContainers,
+	}
 	for _, cmd := range commands {
-		for flag, values := range map[string][]string{"dry-run": {"client", "none", "server"}, "validate": {"ignore", "strict", "warn"}} {
+		for flag, function := range functions {
 			if cmd.Flags().Lookup(flag) == nil {
 				continue
 			}
-			if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			if err := cmd.RegisterFlagCompletionFunc(flag, function); err != nil {
 				s.Errorf("error: %v", err)
 			}
 		}
-		completeFixedValues(s, cmd.Commands())
+		completeFlagValues(s, cmd.Commands())
 	}
 }
 

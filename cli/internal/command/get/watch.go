@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,8 +126,8 @@ func hasSeveralMappings(targets []command.Target) bool {
 	return false
 }
 
-// watchTarget emits the objects of a target and then their changes, as kubectl does: it resumes a watch closed by the server, and
-// ends with any other error. If the resourceVersion has expired, it lists and emits all objects again.
+// watchTarget emits the objects of a target and then their changes. It resumes a closed or broken watch after a backoff. If the
+// resourceVersion has expired, it lists and emits all objects again. It ends with any other error.
 func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emit func(watchEvent) error) error {
 	for first := true; ; first = false {
 		opts := c.selection.ListOptions()
@@ -137,8 +138,18 @@ func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emi
 		if err != nil {
 			return err
 		}
+		resume := &watchBackoff{}
 		for err == nil {
+			began := time.Now()
 			err = c.watchOnce(ctx, target, opts, emit)
+			var broken *brokenWatchError
+			if errors.As(err, &broken) {
+				c.Errorf("Warning: the watch of %s is resumed: %v", target.Resource.APIResource().GVR.Resource, broken.err)
+				err = nil
+			}
+			if err == nil {
+				err = resume.wait(ctx, time.Since(began))
+			}
 		}
 		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			return err
@@ -218,7 +229,7 @@ func watchFrom[T any](
 ) error {
 	for event, err := range of.Watch(ctx, opts) {
 		if err != nil {
-			return err
+			return brokenWatch(err)
 		}
 		resourceVersion, err := handle(event)
 		if err != nil {

@@ -2,10 +2,13 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
@@ -95,13 +98,28 @@ func (o *treeOptions) write(tree *ownertree.Tree, namespace string) error {
 	if err := ownertree.Write(out, tree, opts); err != nil {
 		return err
 	}
-	for _, err := range tree.Unread {
-		o.Errorf("Warning: not in the tree: %v", err)
-	}
+	o.warnUnread(tree.Unread)
 	if o.exitWithState && !allCurrent(tree.Roots) {
 		return &command.ExitError{Code: 1}
 	}
 	return nil
+}
+
+// warnUnread prints the errors of unread resources, those without a permission in a single line.
+func (o *treeOptions) warnUnread(errs []error) {
+	var forbidden []string
+	for _, err := range errs {
+		var status apierrors.APIStatus
+		if !apierrors.IsForbidden(err) || !errors.As(err, &status) || status.Status().Details == nil {
+			o.Errorf("Warning: not in the tree: %v", err)
+			continue
+		}
+		details := status.Status().Details
+		forbidden = append(forbidden, strings.TrimSuffix(details.Kind+"."+details.Group, "."))
+	}
+	if len(forbidden) > 0 {
+		o.Errorf("Warning: not in the tree: no permission to list %s", strings.Join(forbidden, ", "))
+	}
 }
 
 func allCurrent(nodes []*ownertree.Node) bool {
