@@ -46,7 +46,7 @@ func explainCases() []oracleCase {
 		{line: "explain deploy.spec.strategy.type", readOnly: true},
 		{line: "explain bindings", readOnly: true},
 		{line: "explain tokenreviews.spec", readOnly: true},
-		{line: "explain cs --recursive", readOnly: true},
+		{line: "explain cs --recursive", readOnly: true, differs: &difference{[]string{"stderr"}, "anyctl has the server's warning about the deprecated version"}},
 		{line: "explain crd.spec.versions.schema.openAPIV3Schema.properties.not.items --recursive", readOnly: true},
 		{line: "explain hpa --api-version=autoscaling/v1", readOnly: true},
 		{line: "explain events --api-version=events.k8s.io/v1", readOnly: true},
