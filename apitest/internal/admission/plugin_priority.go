@@ -25,7 +25,7 @@ func (r *pluginRequest) setPriority() error {
 		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", given, priority)
 	}
 	spec["priority"] = priority
-	if given := nested.String(spec, "preemptionPolicy"); given != "" && given != policy {
+	if given, ok := spec["preemptionPolicy"].(string); ok && given != policy {
 		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", given, policy)
 	}
 	spec["preemptionPolicy"] = policy

@@ -15,14 +15,9 @@ import (
 
 // check applies the rules of rules.txt to an object.
 func check(resource schema.GroupResource, subresource string, obj, old map[string]any) (errs field.ErrorList, notValidated []string) {
-	name := resource.String()
-	if subresource != "" {
-		name += "/" + subresource
-	}
 	kind := (&unstructuredv1.Unstructured{Object: obj}).GroupVersionKind()
 	w := newWalk(resource, subresource, old)
 	w.rules = complete()
-	w.resource = complete()[name]
 	typ, ok := w.types.kinds[kind]
 	if !ok {
 		return nil, []string{"the object"}
@@ -33,8 +28,12 @@ func check(resource schema.GroupResource, subresource string, obj, old map[strin
 }
 
 func newWalk(resource schema.GroupResource, subresource string, old object) *walk {
+	name := resource.String()
+	if subresource != "" {
+		name += "/" + subresource
+	}
 	resetsStatus := subresource == "" && KeepsStatus(resource) && resource.Resource != "nodes"
-	return &walk{types: goTypes(), subresource: subresource, isUpdate: old != nil, resetsStatus: resetsStatus}
+	return &walk{types: goTypes(), resource: complete()[name], subresource: subresource, isUpdate: old != nil, resetsStatus: resetsStatus}
 }
 
 // FieldWarning returns the warning about a field with incomplete rules.
@@ -87,7 +86,7 @@ func (p place) index(i int) place { return place{at: p.at.Index(i), key: p.key} 
 
 // rulesOf returns the rules of a field, nil if it is not listed.
 func (w *walk) rulesOf(typ string, p place, name string) *fieldRules {
-	if rules := w.resource[p.key]; rules != nil {
+	if rules := w.resource[p.key]; rules != nil && (!w.isDeclared || rules.unchecked && len(rules.rules) == 0) {
 		return rules
 	}
 	return w.rules[typ][name]

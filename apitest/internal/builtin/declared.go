@@ -69,7 +69,7 @@ var formats = map[string]formatFunc{
 	"k8s-label-key":                     validate.LabelKey[string],
 	"k8s-label-value":                   validate.LabelValue[string],
 	"k8s-long-name":                     validate.LongName[string],
-	"k8s-long-name-caseless":            validate.LongNameCaseless[string],
+	"k8s-long-name-caseless":            validate.LongNameCaseless[string], //nolint:staticcheck // types declare it
 	"k8s-path-segment-name":             validate.PathSegmentName[string],
 	"k8s-prefixed-label-key":            validate.PrefixedLabelKey[string],
 	"k8s-resource-fully-qualified-name": validate.ResourceFullyQualifiedName[string],

@@ -48,7 +48,16 @@ func otherDefaults() map[string]func(object) {
 		"api/autoscaling/v1.HorizontalPodAutoscaler": func(autoscaler object) {
 			setIfAbsent(nested.EnsureMap(autoscaler, "spec"), "minReplicas", int64(1))
 		},
+		"api/resource/v1.ExactDeviceRequest":  defaultDeviceRequest,
+		"api/resource/v1.DeviceSubRequest":    defaultDeviceRequest,
 		"apiregistration/v1.ServiceReference": func(service object) { setIfAbsent(service, "port", int64(443)) },
+	}
+}
+
+func defaultDeviceRequest(request object) {
+	setIfAbsent(request, "allocationMode", "ExactCount")
+	if request["allocationMode"] == "ExactCount" {
+		setIfZero(request, "count", int64(1))
 	}
 }
 

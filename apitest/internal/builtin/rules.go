@@ -157,8 +157,10 @@ var fieldRuleTable = map[string]fieldRule{
 		isExceeded := func(sibling string) bool { return number(f.value) > number(f.parent[sibling]) }
 		return slices.ContainsFunc(r.args, isExceeded)
 	}},
-	"atLeast": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return number(f.value) < number(f.parent[r.args[0]]) }},
-	"needs":   {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.value != nil && number(f.parent[r.args[0]]) == 0 }},
+	"atLeast": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
+		return f.value != nil && number(f.value) < number(f.parent[r.args[0]])
+	}},
+	"needs": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.value != nil && number(f.parent[r.args[0]]) == 0 }},
 	"above": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
 		return f.value != nil && number(f.value) <= number(f.parent[r.args[0]])
 	}},
@@ -400,7 +402,7 @@ func (c *checker) stringRule(r rule, at *field.Path, value string) {
 			c.add(field.NotSupported(at, value, r.args))
 		}
 	case r.name == "format":
-		c.add(formats[r.args[0]](context.Background(), operation.Operation{}, at, &value, nil)...)
+		c.add(formats[r.args[0]](context.TODO(), operation.Operation{}, at, &value, nil)...) //nolint:forbidigo // it computes only
 	case r.name == "maxLength" || r.name == "maxBytes":
 		size := len(value)
 		if r.name == "maxLength" {

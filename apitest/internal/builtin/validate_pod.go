@@ -36,8 +36,9 @@ func (c *checker) podUpdate(at *field.Path, spec, old object) {
 		for i, container := range nested.Maps(munged, name) {
 			container["image"] = before[i]["image"]
 			if lifecycle := nested.Map(container, "lifecycle"); lifecycle != nil { // dropped without an os
+				hadSignal := lifecycle["stopSignal"] != nil
 				copyField(lifecycle, nested.Map(before[i], "lifecycle"), "stopSignal")
-				if len(lifecycle) == 0 {
+				if hadSignal && len(lifecycle) == 0 {
 					copyField(container, before[i], "lifecycle")
 				}
 			}
@@ -120,7 +121,9 @@ func (c *checker) podSpec(at *field.Path, spec object, volumes []string) {
 			c.resources(at.Child("resources"), nested.Map(container, "resources"))
 			if isInit := list == "initContainers" && container["restartPolicy"] != "Always"; isInit {
 				for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"} {
-					if container[name] != nil {
+					fields := nested.Map(container, name)
+					isDropped := len(fields) == 1 && fields["stopSignal"] != nil && spec["os"] == nil
+					if container[name] != nil && !isDropped {
 						c.add(field.Forbidden(at.Child(name), "may not be set for init containers without restartPolicy=Always"))
 					}
 				}

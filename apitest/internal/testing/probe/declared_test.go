@@ -44,8 +44,8 @@ func TestDeclared_ConfirmedByServer(t *testing.T) {
 	rules := map[string]bool{} // by line, whether confirmed
 	concurrently(cases, func(c declaredCase) {
 		mu.Lock()
-		rules[c.line] = rules[c.line]
 		isConfirmed := rules[c.line]
+		rules[c.line] = isConfirmed
 		mu.Unlock()
 		if isConfirmed {
 			return

@@ -31,7 +31,7 @@ func (o outcome) text() string {
 
 // decodedAsAbsent are empty values. The real server distinguishes them from absent values.
 var decodedAsAbsent = []string{
-	`configmaps binaryData = "map[]"`, `resourceclaimtemplates.resource.k8s.io spec.metadata.finalizers = "[]"`,
+	`configmaps binaryData = "map[]"`, `pods spec.overhead = "map[]"`, `resourceclaimtemplates.resource.k8s.io spec.metadata.finalizers = "[]"`,
 	`horizontalpodautoscalers.autoscaling spec.behavior.scaleUp.policies = "[]"`, `horizontalpodautoscalers.autoscaling spec.behavior.scaleDown.policies = "[]"`,
 }
 
