@@ -31,7 +31,7 @@ func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Re
 		return Result{}, err
 	}
 	if req.Subresource != "" {
-		return op.createSubresource(obj)
+		return op.createSubresource(obj) //nolint:contextcheck // validation computes only
 	}
 	name := obj.GetName()
 	wipeSystemFields(obj)

@@ -76,7 +76,7 @@ func writeKind(definitions map[string]any, name string, kind map[string]any, dir
 	return os.WriteFile(filepath.Join(dir, file), data, 0o600)
 }
 
-// addUsed adds a definition and those to which it refers. References get their form in JSON schemas.
+// addUsed adds a definition and the definitions in its references. References get their form in JSON schemas.
 func addUsed(used, definitions map[string]any, name string) {
 	if _, found := used[name]; found {
 		return
