@@ -21,7 +21,7 @@ var (
 )
 
 // AddDefinitions adds resources of CustomResourceDefinitions until there are want in all: with names of every form,
-// several versions, both scopes, short names and categories. Some names conflict with each other or with built-in names.
+// several versions, both scopes, short names and categories. Some names conflict among themselves or with built-in names.
 func (c *Catalog) AddDefinitions(want int) {
 	for i := 0; c.count < want; i++ {
 		group := fmt.Sprintf("team%d.example.com", i%41)
