@@ -45,7 +45,7 @@ func (n *node) MarshalJSON() ([]byte, error) {
 	return n.raw, nil
 }
 
-// open parses an object or a list, without its fields or items. It reports whether n is one.
+// open parses an object or a list, without its fields or items. It reports whether n is an object or a list.
 func (n *node) open() bool {
 	if n == nil || n.raw == nil {
 		return false
@@ -238,7 +238,7 @@ func (n *node) replace(path string, child *node) bool {
 	return true
 }
 
-// index returns the index that a key is. A negative one counts from the end, at length.
+// index returns the index that a key is. A negative index counts from the end, at length.
 func index(key string, length int) (int, bool) {
 	i, err := strconv.Atoi(key)
 	if err != nil || i < -length {

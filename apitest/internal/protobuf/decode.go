@@ -47,7 +47,7 @@ const (
 	jsonByte = 60
 )
 
-// decoder decodes the messages of one body within a budget. Two bytes on the wire may become a map with an entry.
+// decoder decodes the messages of a body within a budget. Two bytes on the wire may become a map with an entry.
 type decoder struct {
 	*table
 	left  int // of limits.MaxDecoded
@@ -122,7 +122,7 @@ func Decode(body []byte) (map[string]any, error) {
 	return obj, nil
 }
 
-// field is a field on the wire: bytes for a length-delimited one, else number.
+// field is a field on the wire: bytes of a length-delimited field, else a number.
 type field struct {
 	wire   int
 	number uint64
@@ -231,7 +231,7 @@ func (d *decoder) set(obj map[string]any, f messageField, value field) error {
 	return nil
 }
 
-// entry adds an entry of a map, which is a message of a key and a value. One without a value has the zero value.
+// entry adds an entry of a map, which is a message of a key and a value. An entry without a value has the zero value.
 func (d *decoder) entry(entries map[string]any, expression string, data []byte) error {
 	key := ""
 	value := field{}

@@ -72,7 +72,7 @@ func ClientGoDiscovery(tb testing.TB, server *Server) *cgdiscovery.DiscoveryClie
 	return ClientGoDiscoveryOf(tb, &rest.Config{Host: server.URL, QPS: -1})
 }
 
-// ClientGoDiscoveryOf returns a client whose connections are closed when the test ends.
+// ClientGoDiscoveryOf returns a client. The end of the test closes its connections.
 func ClientGoDiscoveryOf(tb testing.TB, config *rest.Config) *cgdiscovery.DiscoveryClient {
 	tb.Helper()
 	http, err := rest.HTTPClientFor(config)

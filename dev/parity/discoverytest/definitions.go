@@ -16,7 +16,7 @@ var (
 	lastWords = []string{
 		"Binding", "Class", "Claim", "Entry", "Grant", "Index", "Instance", "Pool", "Proxy", "Quota", "Set", "Status", "Topic",
 	}
-	// Each group of definitions serves one of these lists of versions, the preferred one first.
+	// Each group of definitions serves the versions of a list, the preferred one first.
 	versionLists = [][]string{{"v1"}, {"v1", "v1beta1"}, {"v2", "v1", "v1alpha1"}, {"v1beta2", "v1beta1"}, {"v1alpha1"}, {"2024-01", "v1"}}
 )
 
@@ -74,7 +74,7 @@ func names(kind string, i int) (plural, singular string) {
 	lower := strings.ToLower(kind)
 	switch {
 	case i%11 == 0:
-		return lower, lower // one word for one and many
+		return lower, lower // the same word for singular and plural
 	case i%13 == 0:
 		return lower + "s", "one" + lower // a singular that is not the kind
 	case i%17 == 0:
@@ -100,7 +100,7 @@ func EveryForm() *Catalog {
 	return served
 }
 
-// Each calls do with each resource, its group version and whether that is stale.
+// Each calls do with each resource, its group version and the staleness of the group version.
 func (c *Catalog) Each(do func(gv schema.GroupVersion, stale bool, resource *apidiscovery.APIResourceDiscovery)) {
 	for _, group := range c.Groups {
 		for _, version := range group.Versions {

@@ -69,7 +69,7 @@ func NewServer(tb testing.TB, groups []apidiscovery.APIGroupDiscovery) *Server {
 	return server
 }
 
-// Catalog collects resources into groups and versions, in the order in which they are added.
+// Catalog collects resources into groups and versions, in the order of Add.
 type Catalog struct {
 	Groups []apidiscovery.APIGroupDiscovery
 	count  int

@@ -59,7 +59,8 @@ func render(objects []object, columns []*column) string {
 		{"custom kinds", func(c *column) *counts { return &c.custom }},
 		{"built-in kinds", func(c *column) *counts { return &c.builtIn }},
 	} {
-		accepted, rejected := 0, 0
+		accepted := 0
+		rejected := 0
 		for _, one := range objects {
 			switch {
 			case one.IsCustom != (class.title == "custom kinds"):

@@ -31,7 +31,7 @@ var templates = []string{
 	"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: u-NAME}, spec: {minAvailable: NUMBER, selector: {matchLabels: {app: WORD}}}}",
 }
 
-// Random plans random sets in one namespace, applies each, and compares. No controller may change the objects, and no object may have
+// Random plans random sets in a namespace, applies each, and compares. No controller may change the objects, and no object may have
 // a finalizer: its replacement would wait for a controller.
 func Random(t *testing.T, c *dynamic.Client, sets int, seed uint64, copyOf func(context.Context, *testing.T) (*dynamic.Client, error)) {
 	t.Helper()

@@ -28,7 +28,7 @@ import (
 // Scenario is a set of objects in a namespace of its own. NAMESPACE stands for its name, and GROUP for an API group of its own.
 type Scenario struct {
 	Name string
-	// Setup is applied by the manager of the plan, and Others by a different one.
+	// Setup is applied by the manager of the plan, and Others by a different manager.
 	Setup, Others string
 	Objects       string
 	// Want are the changes: "create ConfigMap a". nil is not compared.

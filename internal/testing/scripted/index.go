@@ -43,7 +43,7 @@ type (
 	}
 )
 
-// Index returns the aggregated discovery document of the core group, or of all other groups. Each line of resources is a resource,
+// Index returns the aggregated discovery document of the core group, or of all groups with a name. Each line of resources is a resource,
 // a subresource, or a version without resources:
 //
 //	[stale] [cluster] GROUP/VERSION PLURAL SINGULAR KIND [SHORTNAMES [CATEGORIES [VERBS]]]

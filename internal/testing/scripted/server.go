@@ -1,4 +1,4 @@
-// Package scripted is an API server for tests: it serves the discovery documents of listed resources, records all other requests,
+// Package scripted is an API server for tests: it serves the discovery documents of listed resources, records all further requests,
 // and responds to them as the test says. It runs in memory, also in a bubble of testing/synctest.
 package scripted
 
@@ -50,7 +50,7 @@ func (s *Server) Serve(resources string) {
 }
 
 // Handle responds to a route, which is a method and a path, such as "PATCH /api/v1/nodes/a". "WATCH /api/v1/nodes" is the route of
-// watches, and "" of all requests without a route of their own. Responses are sent in turn, the last one repeatedly. A request
+// watches, and "" of all requests without a route of their own. Responses are sent in turn, the last response repeatedly. A request
 // without any route gets a 404 as for an unknown path. Routes of discovery requests replace their documents.
 func (s *Server) Handle(route string, responses ...http.HandlerFunc) {
 	s.mu.Lock()

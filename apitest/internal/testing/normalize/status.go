@@ -7,8 +7,8 @@ import (
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
-// WithoutTexts returns a Status without its message, and with its causes as unique types and fields. Other values are returned as
-// they are. apitest rejects objects of built-in kinds with texts of its own.
+// WithoutTexts returns a Status without its message, and with its causes as unique types and fields. Values of
+// different kinds are returned unchanged. apitest rejects objects of built-in kinds with texts of its own.
 func WithoutTexts(value any) any {
 	status, _ := value.(map[string]any)
 	if status["kind"] != "Status" || status["status"] != "Failure" {
