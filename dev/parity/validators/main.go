@@ -1,4 +1,6 @@
-// Program validators validates the same objects with anyctl, kubeconform and kubectl-validate, all without a server and by the
+//go:build unix
+
+// Command validators validates the same objects with anyctl, kubeconform and kubectl-validate, all without a server and by the
 // same server's schemas, and compares their outcomes with the server's. It writes the table of docs/SCHEMA.md. `make validators`
 // draws the objects, builds the programs and runs it.
 package main
