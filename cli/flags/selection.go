@@ -15,9 +15,14 @@ type Selection struct {
 
 // AddFlags defines --selector, --field-selector and --all-namespaces in fs.
 func (s *Selection) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVarP(&s.LabelSelector, "selector", "l", s.LabelSelector, "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.(e.g. -l key1=value1,key2=value2,key3 in (value3)). Matching objects must satisfy all of the specified label constraints.")
+	s.AddLabelFlag(fs)
 	fs.StringVar(&s.FieldSelector, "field-selector", s.FieldSelector, "Selector (field query) to filter on, supports '=', '==', and '!='.(e.g. --field-selector key1=value1,key2=value2). The server only supports a limited number of field queries per type.")
 	fs.BoolVarP(&s.AllNamespaces, "all-namespaces", "A", s.AllNamespaces, "If present, list the requested object(s) across all namespaces. Namespace in current context is ignored even if specified with --namespace.")
+}
+
+// AddLabelFlag defines --selector in fs.
+func (s *Selection) AddLabelFlag(fs *pflag.FlagSet) {
+	fs.StringVarP(&s.LabelSelector, "selector", "l", s.LabelSelector, "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.(e.g. -l key1=value1,key2=value2,key3 in (value3)). Matching objects must satisfy all of the specified label constraints.")
 }
 
 // AddChunkFlag defines --chunk-size in fs.

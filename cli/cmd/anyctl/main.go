@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change"
@@ -49,7 +51,7 @@ func run(args []string) int {
 	err = errors.Join(err, printable.Flush(state.Out))
 	defer func() { _ = printable.Flush(state.Err) }()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return command.InterruptedCode
+		return exit.Interrupted
 	}
-	return command.Report(state.Err, err)
+	return exit.Report(state.Err, err)
 }

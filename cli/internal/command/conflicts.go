@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/dynamic"
 )
@@ -32,7 +34,7 @@ See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts`
 func ConflictsError(err *dynamic.ApplyConflictError) error {
 	if len(err.Conflicts) == 1 {
 		only := &err.Conflicts[0]
-		return WithHelp(errors.New("Apply failed with 1 conflict: conflict with "+managerText(only)+": "+only.Field), conflictHint)
+		return exit.WithHelp(errors.New("Apply failed with 1 conflict: conflict with "+managerText(only)+": "+only.Field), conflictHint)
 	}
 	fields := map[string][]string{}
 	for i := range err.Conflicts {
@@ -54,7 +56,7 @@ func ConflictsError(err *dynamic.ApplyConflictError) error {
 		}
 		lines += "\n" + strings.Join(fields[manager], "\n")
 	}
-	return WithHelp(errors.New(first), lines+conflictHint)
+	return exit.WithHelp(errors.New(first), lines+conflictHint)
 }
 
 // managerText formats the manager of a conflict like the server.

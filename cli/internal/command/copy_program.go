@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -58,9 +60,9 @@ func (s *State) CopyCommand(use, short string, name ...string) *cobra.Command {
 		program.Stderr = s.Err
 		program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
 		err = program.Run()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			return &ExitError{Code: exit.ExitCode()}
+		var ended *exec.ExitError
+		if errors.As(err, &ended) {
+			return &exit.Error{Code: ended.ExitCode()}
 		}
 		return err
 	}}

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -158,7 +160,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if similar := similarCommands(cmd, args[0]); len(similar) > 0 {
 		help = "\n\nDid you mean this?\n\t" + strings.Join(similar, "\n\t") + "\n"
 	}
-	return WithHelp(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), help)
+	return exit.WithHelp(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), help)
 }
 
 // similarCommands returns commands with a similar name and the same first letter. cp is no suggestion for top.
@@ -179,7 +181,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			return unknown
 		}
 	}
-	return WithHelp(err, fmt.Sprintf("\nSee '%s --help' for usage.", cmd.CommandPath()))
+	return exit.WithHelp(err, fmt.Sprintf("\nSee '%s --help' for usage.", cmd.CommandPath()))
 }
 
 // requestFlags are the flags -v and --warnings-as-errors.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/anykind/anykind/cli/exit"
 )
 
 // Tally counts the changed objects of a command and names the failed objects.
@@ -33,15 +35,15 @@ func (t *Tally) String() string {
 	return fmt.Sprintf("%d of %d objects %s; not %s: %s%s", t.Done, t.Done+len(t.failed), t.Verb, t.Verb, strings.Join(names, ", "), more)
 }
 
-// Report returns err. With a failure among several objects, it reports err and the tally and returns an ExitError.
+// Report returns err. With a failure among several objects, it reports err and the tally and returns an exit.Error.
 func (t *Tally) Report(s *State, err error) error {
 	if err == nil || t.Done+len(t.failed) < 2 || len(t.failed) == 0 {
 		return err
 	}
-	code := Report(s.Err, err)
+	code := exit.Report(s.Err, err)
 	s.Errorf("%s", t)
 	if errors.Is(err, context.Canceled) {
-		code = InterruptedCode
+		code = exit.Interrupted
 	}
-	return &ExitError{Code: code}
+	return &exit.Error{Code: code}
 }

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anykind/anykind/cli/resource"
+
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
@@ -117,7 +121,7 @@ func resolveError(err error, objects []*manifest.Object) error {
 	}
 	for _, obj := range objects {
 		if obj.Position() == failed.Position && obj.GetName() == failed.Object.Name {
-			return command.ResolveError(obj, failed.Err)
+			return resource.ResolveError(obj, failed.Err)
 		}
 	}
 	return err
@@ -186,5 +190,5 @@ func notReadyError(err *applyset.NotReadyError, count int) error {
 			help += "\n    " + printable.Line(warning)
 		}
 	}
-	return command.WithHelp(errors.New(text), help)
+	return exit.WithHelp(errors.New(text), help)
 }

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -74,7 +76,7 @@ func status(ctx context.Context, s *command.State, parent *Flags, files *flags.F
 		return err
 	}
 	if t.differs {
-		return &command.ExitError{Code: 1}
+		return &exit.Error{Code: 1}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/plans"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/plan"
 	"github.com/anykind/anykind/unstructured"
@@ -24,7 +25,7 @@ import (
 type applyOptions struct {
 	write          writeFlags
 	output         output
-	objects        objectArgs
+	objects        resource.Finder
 	forceConflicts bool
 	serverSide     bool
 	subresource    string
@@ -51,8 +52,8 @@ func applyCommand(s *command.State) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
 	}
 	fs := cmd.Flags()
-	o.objects.addFiles(fs, s, "that contains the configuration to apply")
-	o.objects.addLabelSelector(fs)
+	addFiles(fs, s, &o.objects, "that contains the configuration to apply")
+	o.objects.Selection.AddLabelFlag(fs)
 	o.write.addDryRun(fs)
 	o.write.addFieldManager(fs)
 	o.write.addValidate(fs)
@@ -84,7 +85,7 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 		return o.validatePlan()
 	case o.replace:
 		return errors.New("--replace needs --plan, which names the objects to replace")
-	case o.objects.files.IsEmpty():
+	case o.objects.Files.IsEmpty():
 		return errors.New("must specify one of -f and -k")
 	case !o.serverSide:
 		return errors.New("--server-side=false is not supported: apply runs on the server")
@@ -97,7 +98,7 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 // validatePlan rejects flags that the plan has values for.
 func (o *applyOptions) validatePlan() error {
 	switch {
-	case !o.objects.files.IsEmpty() || o.objects.selection.LabelSelector != "":
+	case !o.objects.Files.IsEmpty() || o.objects.Selection.LabelSelector != "":
 		return errors.New("--plan is incompatible with -f and --selector: the plan has the objects")
 	case o.set.IsSet() || o.prune || o.wait || len(o.adopt) > 0:
 		return errors.New("--plan is incompatible with --applyset, --prune, --adopt and --wait: the plan has the set")
@@ -124,7 +125,7 @@ func (o *applyOptions) validateSet() error {
 		return nil
 	case !o.prune:
 		return errors.New("--applyset requires --prune")
-	case o.objects.selection.LabelSelector != "":
+	case o.objects.Selection.LabelSelector != "":
 		return errors.New("--selector is incompatible with --applyset")
 	case o.subresource != "":
 		return errors.New("--subresource is incompatible with --applyset")
@@ -155,14 +156,14 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 	if o.plan != "" {
 		return o.applyPlan(ctx, s)
 	}
-	objects, readErr := o.objects.readFiles(ctx, nil)
+	objects, readErr := o.objects.Manifests(ctx, nil)
 	if len(objects) == 0 {
 		if readErr == nil {
 			readErr = errors.New("no objects passed to apply")
 		}
 		return readErr
 	}
-	find, err := o.objects.finder(ctx, s)
+	resolver, err := resource.NewResolver(ctx, s.Connection)
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 		return err
 	}
 	return eachManifestObject(ctx, s, "applied", objects, readErr, func(obj *manifest.Object) error {
-		found, err := find(ctx, obj)
+		found, err := resolver.Resolve(ctx, obj)
 		if err != nil {
 			return err
 		}
@@ -197,7 +198,7 @@ func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 	if err != nil {
 		return err
 	}
-	objects, err := o.objects.readFiles(ctx, nil)
+	objects, err := o.objects.Manifests(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -225,15 +226,15 @@ func (o *applyOptions) applyPlan(ctx context.Context, s *command.State) error {
 	return errors.Join(append(errs, err)...)
 }
 
-func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Object, error) {
-	if t.name == "" && t.object.GetGenerateName() != "" {
-		return nil, fmt.Errorf("from %s: cannot use generate name with apply", t.object.GetGenerateName())
+func (o *applyOptions) apply(ctx context.Context, t *resource.Info) (*unstructured.Object, error) {
+	if t.Name == "" && t.Object.GetGenerateName() != "" {
+		return nil, fmt.Errorf("from %s: cannot use generate name with apply", t.Object.GetGenerateName())
 	}
-	resource := t.resource.WithDefaults(o.write.defaults())
+	resource := t.Resource.WithDefaults(o.write.defaults())
 	if o.subresource != "" {
 		resource = resource.Subresource(o.subresource)
 	}
-	applied, err := resource.Apply(ctx, t.object, &metav1.ApplyOptions{Force: o.forceConflicts})
+	applied, err := resource.Apply(ctx, t.Object, &metav1.ApplyOptions{Force: o.forceConflicts})
 	var conflict *dynamic.ApplyConflictError
 	if errors.As(err, &conflict) {
 		return nil, command.ConflictsError(conflict)
@@ -247,7 +248,7 @@ func installOrder(ctx context.Context, s *command.State, objects []*manifest.Obj
 	if err != nil {
 		return nil, err
 	}
-	return command.InstallOrder(objects, namespace)
+	return resource.InstallOrder(objects, namespace)
 }
 
 // eachManifestObject calls write for each object, continues after errors, and reports a tally. readErr is the error of reading

@@ -9,6 +9,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/anykind/anykind/cli/exit"
+	"github.com/anykind/anykind/cli/resource"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
@@ -21,7 +24,7 @@ import (
 type createOptions struct {
 	write   writeFlags
 	output  output
-	objects objectArgs
+	objects resource.Finder
 	// isEdit opens an editor on the objects before they are created.
 	isEdit bool
 	// raw is the URI for posting the file unchanged.
@@ -42,8 +45,8 @@ func createCommand(s *command.State) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
 	}
 	fs := cmd.Flags()
-	o.objects.addFiles(fs, s, "to use to create the resource")
-	o.objects.addLabelSelector(fs)
+	addFiles(fs, s, &o.objects, "to use to create the resource")
+	o.objects.Selection.AddLabelFlag(fs)
 	o.addFlags(cmd)
 	fs.BoolVar(&o.isEdit, "edit", false, "Edit the API resource before creating")
 	fs.StringVar(&o.raw, "raw", "", "Raw URI to POST to the server. Uses the transport specified by the kubeconfig file.")
@@ -74,7 +77,7 @@ func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string)
 	if len(args) > 0 {
 		return command.UsageError(cmd, "Unexpected args: %v", args)
 	}
-	if o.objects.files.IsEmpty() {
+	if o.objects.Files.IsEmpty() {
 		return errors.New("must specify one of -f and -k")
 	}
 	if err := o.validate(); err != nil {
@@ -85,9 +88,9 @@ func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string)
 	}
 	ctx := cmd.Context()
 	if o.raw != "" {
-		return s.Raw(ctx, http.MethodPost, o.raw, o.objects.files.Paths[0])
+		return s.Raw(ctx, http.MethodPost, o.raw, o.objects.Files.Paths[0])
 	}
-	objects, readErr := o.objects.readFiles(ctx, nil)
+	objects, readErr := o.objects.Manifests(ctx, nil)
 	if len(objects) == 0 {
 		if readErr == nil {
 			readErr = errors.New("no objects passed to create")
@@ -102,7 +105,7 @@ func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string)
 
 // createAll creates the objects. It returns readErr even if all objects were created.
 func (o *createOptions) createAll(ctx context.Context, s *command.State, objects []*manifest.Object, readErr error) error {
-	find, err := o.objects.finder(ctx, s)
+	resolver, err := resource.NewResolver(ctx, s.Connection)
 	if err != nil {
 		return err
 	}
@@ -111,31 +114,31 @@ func (o *createOptions) createAll(ctx context.Context, s *command.State, objects
 		return err
 	}
 	return eachManifestObject(ctx, s, "created", objects, readErr, func(obj *manifest.Object) error {
-		found, err := find(ctx, obj)
+		found, err := resolver.Resolve(ctx, obj)
 		if err != nil {
 			return err
 		}
 		if o.saveConfig {
-			found.object.SetNamespace(found.namespace)
-			if err := saveConfig(found.object); err != nil {
-				return sourceError("creating", found.source, err)
+			found.Object.SetNamespace(found.Namespace)
+			if err := saveConfig(found.Object); err != nil {
+				return sourceError("creating", found.Source, err)
 			}
 		}
 		created, err := o.create(ctx, found)
 		if err != nil {
-			return sourceError("creating", found.source, err)
+			return sourceError("creating", found.Source, err)
 		}
 		return o.output.object(created, "created")
 	})
 }
 
-func (o *createOptions) create(ctx context.Context, t *target) (*unstructured.Object, error) {
+func (o *createOptions) create(ctx context.Context, t *resource.Info) (*unstructured.Object, error) {
 	if o.write.dryRun == command.DryRunClient {
-		obj := t.object.DeepCopy()
-		obj.SetNamespace(t.namespace)
+		obj := t.Object.DeepCopy()
+		obj.SetNamespace(t.Namespace)
 		return obj, nil
 	}
-	return t.resource.WithDefaults(o.write.defaults()).Create(ctx, t.object, nil)
+	return t.Resource.WithDefaults(o.write.defaults()).Create(ctx, t.Object, nil)
 }
 
 // lastApplied is the annotation with the applied manifest. kubectl apply computes its changes from it.
@@ -205,9 +208,9 @@ func keepFile(s *command.State, path string, err error) error {
 	if path == "" {
 		return err
 	}
-	code := command.Report(s.Err, err)
+	code := exit.Report(s.Err, err)
 	s.Errorf("A copy of your changes has been stored to %q", path)
-	return &command.ExitError{Code: code}
+	return &exit.Error{Code: code}
 }
 
 // validate rejects conflicting flags of create -f.
@@ -217,10 +220,10 @@ func (o *createOptions) validate() error {
 		return nil
 	case o.isEdit:
 		return errors.New("--raw and --edit are mutually exclusive")
-	case len(o.objects.files.Paths) != 1:
+	case len(o.objects.Files.Paths) != 1:
 		return errors.New("--raw can only use a single local file or stdin")
-	case o.objects.selection.LabelSelector != "":
+	case o.objects.Selection.LabelSelector != "":
 		return fmt.Errorf("--raw and --selector (-l) are mutually exclusive")
 	}
-	return command.ValidateRaw(o.raw, &o.objects.files, o.output.Output)
+	return command.ValidateRaw(o.raw, &o.objects.Files, o.output.Output)
 }

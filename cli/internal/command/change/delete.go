@@ -18,11 +18,12 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/applysets"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 )
 
 type deleteOptions struct {
-	objects        objectArgs
+	objects        resource.Finder
 	write          writeFlags
 	cascade        string
 	gracePeriod    int
@@ -38,7 +39,7 @@ type deleteOptions struct {
 
 // deleted is an object after its DELETE request.
 type deleted struct {
-	target *target
+	target *resource.Info
 	uid    types.UID
 	isGone bool
 }
@@ -57,11 +58,11 @@ func deleteCommand(s *command.State) *cobra.Command {
 }
 
 func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
-	o.objects.addFiles(fs, s, "containing the resource to delete")
-	o.objects.selection.AddFlags(fs)
-	o.objects.addAll(fs)
-	o.objects.isStrict = true
-	o.objects.definitionsLast = true
+	addFiles(fs, s, &o.objects, "containing the resource to delete")
+	o.objects.Selection.AddFlags(fs)
+	o.objects.AddAllFlag(fs)
+	o.objects.RejectNamesWithAll = true
+	o.objects.DefinitionsLast = true
 	o.write.addDryRun(fs)
 	fs.StringVar(&o.cascade, "cascade", "background", `Must be "background", "orphan", or "foreground". Selects the deletion cascading strategy for the dependents (e.g. Pods created by a ReplicationController).`)
 	fs.Lookup("cascade").NoOptDefVal = "background"
@@ -78,11 +79,11 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 }
 
 func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
-	selection := &o.objects.selection
+	selection := &o.objects.Selection
 	if err := o.write.complete(s.Errorf); err != nil {
 		return err
 	}
-	if (o.objects.all || selection.LabelSelector != "" || selection.FieldSelector != "") && !cmd.Flags().Changed("ignore-not-found") {
+	if (o.objects.All || selection.LabelSelector != "" || selection.FieldSelector != "") && !cmd.Flags().Changed("ignore-not-found") {
 		o.ignoreNotFound = true
 	}
 	switch {
@@ -168,12 +169,12 @@ func (o *deleteOptions) deleteRaw(ctx context.Context, s *command.State) error {
 	if o.interactive {
 		return errors.New("--interactive can not be used with --raw")
 	}
-	if err := command.ValidateRaw(o.raw, &o.objects.files, o.format); err != nil {
+	if err := command.ValidateRaw(o.raw, &o.objects.Files, o.format); err != nil {
 		return err
 	}
 	file := ""
-	if len(o.objects.files.Paths) > 0 {
-		file = o.objects.files.Paths[0]
+	if len(o.objects.Files.Paths) > 0 {
+		file = o.objects.Files.Paths[0]
 	}
 	return s.Raw(ctx, http.MethodDelete, o.raw, file)
 }
@@ -186,14 +187,14 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 	out.Out = display.Above(s.Out)
 	count := &command.Tally{Verb: "deleted"}
 	var errs []error
-	warnedOfScope := o.objects.selection.AllNamespaces || s.Connection.NamespaceFlag == ""
-	for t, err := range o.objects.each(ctx, s, args, false) {
-		if err == nil && confirmed != nil && !confirmed[t.namespace+"/"+t.String()] {
+	warnedOfScope := o.objects.Selection.AllNamespaces || s.Connection.NamespaceFlag == ""
+	for t, err := range o.objects.Objects(ctx, args, false) {
+		if err == nil && confirmed != nil && !confirmed[t.Namespace+"/"+t.String()] {
 			continue
 		}
 		if err == nil {
 			found++
-			if !warnedOfScope && !t.resource.APIResource().Namespaced {
+			if !warnedOfScope && !t.Resource.APIResource().Namespaced {
 				warnedOfScope = true
 				s.Errorf("Warning: deleting cluster-scoped resources, not scoped to the provided namespace")
 			}
@@ -224,7 +225,7 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 
 // delete deletes an object. The API server returns a Status with the UID of a removed object, or the object while finalizers or
 // its grace period keep it.
-func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target) (deleted, error) {
+func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *resource.Info) (deleted, error) {
 	one := deleted{target: t}
 	if o.write.dryRun != command.DryRunClient {
 		propagation, _ := o.propagation() // already validated
@@ -233,9 +234,9 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target)
 			seconds := int64(o.gracePeriod)
 			opts.GracePeriodSeconds = &seconds
 		}
-		result, err := t.resource.WithDefaults(o.write.defaults()).Delete(ctx, t.name, opts)
+		result, err := t.Resource.WithDefaults(o.write.defaults()).Delete(ctx, t.Name, opts)
 		if err != nil {
-			return one, sourceError("deleting", t.source, err)
+			return one, sourceError("deleting", t.Source, err)
 		}
 		if result.Object != nil {
 			one.uid = result.Object.GetUID()
@@ -247,9 +248,9 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target)
 	return one, o.printDeleted(s, t)
 }
 
-func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
-	kind := t.resource.APIResource().GVK
-	return o.printLine(s, kindName(kind.Kind, kind.Group), t.name, t.namespace)
+func (o *deleteOptions) printDeleted(s *command.State, t *resource.Info) error {
+	kind := t.Resource.APIResource().GVK
+	return o.printLine(s, kindName(kind.Kind, kind.Group), t.Name, t.Namespace)
 }
 
 func (o *deleteOptions) printLine(s *command.State, kind, name, namespace string) error {
@@ -295,7 +296,7 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 		if d.uid != "" {
 			uids = append(uids, d.uid)
 		}
-		_, err := d.target.resource.Wait(waitCtx, d.target.name, dynamic.Deleted(uids...))
+		_, err := d.target.Resource.Wait(waitCtx, d.target.Name, dynamic.Deleted(uids...))
 		switch {
 		case err == nil || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err):
 			count.Done++
@@ -309,11 +310,11 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 }
 
 // timeoutError returns kubectl's error for a timeout, followed by the reason. Errors other than a timeout are returned unchanged.
-func timeoutError(ctx context.Context, t *target, err error) error {
+func timeoutError(ctx context.Context, t *resource.Info, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.resource.APIResource().GVR.Resource, t.name, waitReason(err))
+	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.Resource.APIResource().GVR.Resource, t.Name, waitReason(err))
 }
 
 // waitReason returns the reason of a wait's timeout: ": it still exists".
@@ -331,16 +332,16 @@ func waitReason(err error) string {
 func (o *deleteOptions) confirmAndDelete(ctx context.Context, s *command.State, args []string) error {
 	confirmed := map[string]bool{}
 	var names []string
-	for t, err := range o.objects.each(ctx, s, args, true) {
+	for t, err := range o.objects.Objects(ctx, args, true) {
 		if err != nil {
 			if o.ignoreNotFound && apierrors.IsNotFound(err) {
 				continue
 			}
 			return err
 		}
-		kind := t.resource.APIResource().GVK
-		names = append(names, kindName(kind.Kind, kind.Group)+"/"+t.name)
-		confirmed[t.namespace+"/"+t.String()] = true
+		kind := t.Resource.APIResource().GVK
+		names = append(names, kindName(kind.Kind, kind.Group)+"/"+t.Name)
+		confirmed[t.Namespace+"/"+t.String()] = true
 	}
 	if len(names) == 0 {
 		return s.Printf("No resources found\n")

@@ -16,12 +16,13 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/editor"
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 type editOptions struct {
-	objects     objectArgs
+	objects     resource.Finder
 	write       writeFlags
 	output      output
 	subresource string
@@ -38,9 +39,9 @@ func editCommand(s *command.State) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
 	fs := cmd.Flags()
-	o.objects.allowTypes = true
-	o.objects.addFiles(fs, s, "to use to edit the resource")
-	o.objects.addLabelSelector(fs)
+	o.objects.AllowTypes = true
+	addFiles(fs, s, &o.objects, "to use to edit the resource")
+	o.objects.Selection.AddLabelFlag(fs)
 	o.write.addFieldManager(fs)
 	o.write.addValidate(fs)
 	o.output.Flags = *print.NewFlags()
@@ -52,7 +53,7 @@ func editCommand(s *command.State) *cobra.Command {
 
 // edited is an object in the editor.
 type edited struct {
-	target *target
+	target *resource.Info
 	before *unstructured.Object // as shown by the editor
 	after  *unstructured.Object // as saved by the user
 	patch  *mergePatch
@@ -69,14 +70,14 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 		return err
 	}
 	var objects []*edited
-	for t, err := range o.objects.each(ctx, s, args, true) {
+	for t, err := range o.objects.Objects(ctx, args, true) {
 		if err == nil {
 			err = o.prepare(ctx, t)
 		}
 		if err != nil {
 			return err
 		}
-		objects = append(objects, &edited{target: t, before: t.object})
+		objects = append(objects, &edited{target: t, before: t.Object})
 	}
 	if len(objects) == 0 {
 		return errors.New("edit cancelled, no objects found")
@@ -90,18 +91,18 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 }
 
 // prepare reads the subresource, if any, and removes managed fields unless ShowManagedFields is set.
-func (o *editOptions) prepare(ctx context.Context, t *target) error {
-	t.resource = t.resource.WithDefaults(o.write.defaults())
+func (o *editOptions) prepare(ctx context.Context, t *resource.Info) error {
+	t.Resource = t.Resource.WithDefaults(o.write.defaults())
 	if o.subresource != "" {
-		t.resource = t.resource.Subresource(o.subresource)
-		obj, err := t.resource.Get(ctx, t.name, nil)
+		t.Resource = t.Resource.Subresource(o.subresource)
+		obj, err := t.Resource.Get(ctx, t.Name, nil)
 		if err != nil {
 			return err
 		}
-		t.object = obj
+		t.Object = obj
 	}
 	if !o.output.ShowManagedFields {
-		t.object.SetManagedFields(nil)
+		t.Object.SetManagedFields(nil)
 	}
 	return nil
 }
@@ -205,7 +206,7 @@ func (e *editSession) fail(reasons string, err error) error {
 }
 
 // notValid formats the error of a rejected object.
-func notValid(t *target, err error) string {
+func notValid(t *resource.Info, err error) string {
 	text := fmt.Sprintf("%s was not valid:\n", t)
 	var status *apierrors.StatusError
 	if errors.As(err, &status) && status.ErrStatus.Details != nil && len(status.ErrStatus.Details.Causes) > 0 {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cli/internal/nested"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -72,11 +73,11 @@ func (p *mergePatch) replaces(path []string, key string, old any) {
 }
 
 // send sends the patch and returns the changed object. It retries conflicts with the current resourceVersion.
-func (p *mergePatch) send(ctx context.Context, t *target, opts *metav1.PatchOptions) (changed *unstructured.Object, err error) {
+func (p *mergePatch) send(ctx context.Context, t *resource.Info, opts *metav1.PatchOptions) (changed *unstructured.Object, err error) {
 	err = dynamic.RetryOnConflict(ctx, func(ctx context.Context) error {
 		content := p.content
 		if len(p.lists) > 0 {
-			current, err := t.resource.Get(ctx, t.name, nil)
+			current, err := t.Resource.Get(ctx, t.Name, nil)
 			if err != nil {
 				return err
 			}
@@ -89,7 +90,7 @@ func (p *mergePatch) send(ctx context.Context, t *target, opts *metav1.PatchOpti
 		if err != nil {
 			return err
 		}
-		changed, err = t.resource.Patch(ctx, t.name, types.MergePatchType, body, opts)
+		changed, err = t.Resource.Patch(ctx, t.Name, types.MergePatchType, body, opts)
 		return err
 	})
 	return changed, err

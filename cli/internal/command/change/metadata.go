@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -37,7 +38,7 @@ type metadataField struct {
 
 type metadataOptions struct {
 	field           metadataField
-	objects         objectArgs
+	objects         resource.Finder
 	write           writeFlags
 	output          output
 	overwrite, list bool
@@ -94,15 +95,15 @@ func (o *metadataOptions) command(s *command.State) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
 	fs := cmd.Flags()
-	o.objects.addFiles(fs, s, "identifying the resource to update the "+o.field.plural)
-	o.objects.selection.AddFlags(fs)
-	o.objects.addAll(fs)
+	addFiles(fs, s, &o.objects, "identifying the resource to update the "+o.field.plural)
+	o.objects.Selection.AddFlags(fs)
+	o.objects.AddAllFlag(fs)
 	o.write.addDryRun(fs)
 	o.write.addFieldManager(fs)
 	o.output.addFlags(fs)
 	fs.BoolVar(&o.overwrite, "overwrite", false, fmt.Sprintf("If true, allow %s to be overwritten, otherwise reject updates that overwrite existing ones.", o.field.plural))
 	fs.BoolVar(&o.list, "list", false, fmt.Sprintf("If true, display the %s for a given resource.", o.field.plural))
-	fs.BoolVar(&o.objects.isLocal, "local", false, fmt.Sprintf("If true, %s will NOT contact api-server but run locally.", name))
+	fs.BoolVar(&o.objects.Local, "local", false, fmt.Sprintf("If true, %s will NOT contact api-server but run locally.", name))
 	fs.StringVar(&o.resourceVersion, "resource-version", "", "If non-empty, the update will only succeed if this is the current resource-version for the object. Only valid when specifying a single resource.")
 	return cmd
 }
@@ -119,22 +120,22 @@ func (o *metadataOptions) complete(s *command.State, out io.Writer, args []strin
 	if o.set, o.remove, err = o.field.parse(pairs); err != nil {
 		return nil, err
 	}
-	hasFiles := !o.objects.files.IsEmpty()
+	hasFiles := !o.objects.Files.IsEmpty()
 	switch {
 	case o.list && o.output.Output != "":
 		return nil, errors.New("--list and --output may not be specified together")
-	case o.objects.isLocal && o.write.dryRun == command.DryRunServer:
+	case o.objects.Local && o.write.dryRun == command.DryRunServer:
 		return nil, errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
-	case o.objects.isLocal && len(resources) > 0:
+	case o.objects.Local && len(resources) > 0:
 		return nil, errors.New("can only use local files by -f pod.yaml or --filename=pod.json when --local=true is set")
-	case o.objects.isLocal && !hasFiles:
+	case o.objects.Local && !hasFiles:
 		return nil, errors.New("one or more files must be specified as -f pod.yaml or --filename=pod.json")
 	case len(resources) == 0 && !hasFiles:
 		return nil, errors.New("one or more resources must be specified as <resource> <name> or <resource>/<name>")
 	case len(o.set)+len(o.remove) == 0 && !o.list:
 		return nil, fmt.Errorf("at least one %s update is required", o.field.noun)
 	}
-	if err := checkAll(o.objects.all, o.objects.selection.LabelSelector, o.objects.selection.FieldSelector); err != nil {
+	if err := checkAll(o.objects.All, o.objects.Selection.LabelSelector, o.objects.Selection.FieldSelector); err != nil {
 		return nil, err
 	}
 	return resources, o.output.complete(out, o.write.dryRun)
@@ -147,13 +148,13 @@ func (o *metadataOptions) run(ctx context.Context, s *command.State, args []stri
 	if err != nil {
 		return err
 	}
-	isOne := o.objects.files.IsEmpty() && isOneObject(resources)
+	isOne := o.objects.Files.IsEmpty() && isOneObject(resources)
 	if !isOne && o.resourceVersion != "" {
 		return errors.New("--resource-version may only be used with a single resource")
 	}
 	count := &command.Tally{Verb: "changed"}
 	var errs []error
-	for t, err := range o.objects.each(ctx, s, resources, true) {
+	for t, err := range o.objects.Objects(ctx, resources, true) {
 		if err == nil {
 			err = o.visit(ctx, t, isOne)
 		}
@@ -179,18 +180,18 @@ func isOneObject(args []string) bool {
 	return len(args) == 2 && !strings.Contains(args[0], ",") && !strings.Contains(args[0], "/")
 }
 
-func (o *metadataOptions) visit(ctx context.Context, t *target, isOne bool) error {
+func (o *metadataOptions) visit(ctx context.Context, t *resource.Info, isOne bool) error {
 	if o.list && len(o.set)+len(o.remove) == 0 {
-		return o.printList(t.object, isOne)
+		return o.printList(t.Object, isOne)
 	}
-	changes, added, removed, err := o.changes(t.object)
+	changes, added, removed, err := o.changes(t.Object)
 	if err != nil {
 		return err
 	}
-	changed := t.object
+	changed := t.Object
 	switch {
-	case o.write.dryRun == command.DryRunClient || o.objects.isLocal || o.list:
-		changed = o.changeLocally(t.object)
+	case o.write.dryRun == command.DryRunClient || o.objects.Local || o.list:
+		changed = o.changeLocally(t.Object)
 	case len(changes) > 0:
 		if changed, err = o.patch(ctx, t, changes); err != nil {
 			return err
@@ -226,7 +227,7 @@ func (o *metadataOptions) changes(obj *unstructured.Object) (changes map[string]
 			removed++
 			continue
 		}
-		if o.field.noun == "label" && o.write.dryRun != command.DryRunClient && !o.objects.isLocal && !o.list {
+		if o.field.noun == "label" && o.write.dryRun != command.DryRunClient && !o.objects.Local && !o.list {
 			if _, err := fmt.Fprintf(o.output.out, "label %q not found.\n", key); err != nil {
 				return nil, 0, 0, err
 			}
@@ -235,7 +236,7 @@ func (o *metadataOptions) changes(obj *unstructured.Object) (changes map[string]
 	return changes, added, removed, nil
 }
 
-func (o *metadataOptions) patch(ctx context.Context, t *target, changes map[string]any) (*unstructured.Object, error) {
+func (o *metadataOptions) patch(ctx context.Context, t *resource.Info, changes map[string]any) (*unstructured.Object, error) {
 	metadata := map[string]any{o.field.plural: changes}
 	if o.resourceVersion != "" {
 		metadata["resourceVersion"] = o.resourceVersion
@@ -244,7 +245,7 @@ func (o *metadataOptions) patch(ctx context.Context, t *target, changes map[stri
 	if err != nil {
 		return nil, err
 	}
-	return t.resource.WithDefaults(o.write.defaults()).Patch(ctx, t.name, types.MergePatchType, body, nil)
+	return t.Resource.WithDefaults(o.write.defaults()).Patch(ctx, t.Name, types.MergePatchType, body, nil)
 }
 
 func (o *metadataOptions) changeLocally(obj *unstructured.Object) *unstructured.Object {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 )
 
@@ -30,6 +31,13 @@ func (w *writeFlags) addFieldManager(fs *pflag.FlagSet) {
 func (w *writeFlags) addValidate(fs *pflag.FlagSet) {
 	fs.StringVar(&w.validateFlag, "validate", "strict", `Must be one of: strict (or true), warn, ignore (or false). The server rejects unknown and duplicate fields, warns about them, or drops them.`)
 	fs.Lookup("validate").NoOptDefVal = "strict"
+}
+
+// addFiles defines -f and -R, and connects the finder.
+func addFiles(fs *pflag.FlagSet, s *command.State, finder *resource.Finder, contents string) {
+	finder.Connection = s.Connection
+	finder.Files.In = s.In
+	finder.Files.AddFlags(fs, contents)
 }
 
 // complete parses the flags. warn prints a deprecation.

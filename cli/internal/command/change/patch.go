@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -30,7 +31,7 @@ func patchTypes() map[string]types.PatchType {
 }
 
 type patchOptions struct {
-	objects                     objectArgs
+	objects                     resource.Finder
 	write                       writeFlags
 	output                      output
 	patch, patchFile, patchType string
@@ -47,14 +48,14 @@ func patchCommand(s *command.State) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
 	fs := cmd.Flags()
-	o.objects.addFiles(fs, s, "identifying the resource to update")
+	addFiles(fs, s, &o.objects, "identifying the resource to update")
 	o.write.addDryRun(fs)
 	o.write.addFieldManager(fs)
 	o.output.addFlags(fs)
 	fs.StringVarP(&o.patch, "patch", "p", "", "The patch to be applied to the resource JSON file.")
 	fs.StringVar(&o.patchFile, "patch-file", "", "A file containing a patch to be applied to the resource.")
 	fs.StringVar(&o.patchType, "type", "strategic", fmt.Sprintf("The type of patch being provided; one of %v", patchTypeNames()))
-	fs.BoolVar(&o.objects.isLocal, "local", false, "If true, patch will operate on the content of the file, not the server-side resource. Only for --type=merge and --type=json.")
+	fs.BoolVar(&o.objects.Local, "local", false, "If true, patch will operate on the content of the file, not the server-side resource. Only for --type=merge and --type=json.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, patch will operate on the subresource of the requested object.")
 	return cmd
 }
@@ -70,7 +71,7 @@ func (o *patchOptions) complete(s *command.State) error {
 		return errors.New("cannot specify --patch and --patch-file together")
 	case o.patch == "" && o.patchFile == "":
 		return errors.New("must specify --patch or --patch-file containing the contents of the patch")
-	case o.objects.isLocal && o.write.dryRun == command.DryRunServer:
+	case o.objects.Local && o.write.dryRun == command.DryRunServer:
 		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	}
 	if _, isKnown := patchTypes()[strings.ToLower(o.patchType)]; !isKnown {
@@ -84,7 +85,7 @@ func (o *patchOptions) complete(s *command.State) error {
 
 // isLocal reports whether the patch is applied locally.
 func (o *patchOptions) isLocal() bool {
-	return o.objects.isLocal || o.write.dryRun == command.DryRunClient
+	return o.objects.Local || o.write.dryRun == command.DryRunClient
 }
 
 // body returns the patch as JSON.
@@ -113,7 +114,7 @@ func (o *patchOptions) run(ctx context.Context, s *command.State, args []string)
 	}
 	count := &command.Tally{Verb: "patched"}
 	var errs []error
-	for t, err := range o.objects.each(ctx, s, args, true) {
+	for t, err := range o.objects.Objects(ctx, args, true) {
 		if err == nil {
 			err = o.patchOne(ctx, t, body)
 		}
@@ -132,28 +133,28 @@ func (o *patchOptions) run(ctx context.Context, s *command.State, args []string)
 	return count.Report(s, errors.Join(errs...))
 }
 
-func (o *patchOptions) patchOne(ctx context.Context, t *target, body []byte) error {
+func (o *patchOptions) patchOne(ctx context.Context, t *resource.Info, body []byte) error {
 	if o.isLocal() {
 		return o.patchLocally(t, body)
 	}
-	resource := t.resource.WithDefaults(o.write.defaults())
+	resource := t.Resource.WithDefaults(o.write.defaults())
 	if o.subresource != "" {
 		resource = resource.Subresource(o.subresource)
 	}
 	patchType := patchTypes()[strings.ToLower(o.patchType)]
-	patched, err := resource.Patch(ctx, t.name, patchType, body, &metav1.PatchOptions{})
+	patched, err := resource.Patch(ctx, t.Name, patchType, body, &metav1.PatchOptions{})
 	if apierrors.IsUnsupportedMediaType(err) {
-		return fmt.Errorf("%s is not supported by %s: %s", patchType, t.resource.APIResource().GVK, command.ServerMessage(err))
+		return fmt.Errorf("%s is not supported by %s: %s", patchType, t.Resource.APIResource().GVK, command.ServerMessage(err))
 	}
 	if err != nil {
 		return err
 	}
-	return o.print(t.object, patched)
+	return o.print(t.Object, patched)
 }
 
 // patchLocally applies the patch and prints the object. It sends no request.
-func (o *patchOptions) patchLocally(t *target, body []byte) error {
-	before, err := unstructured.Encode(t.object)
+func (o *patchOptions) patchLocally(t *resource.Info, body []byte) error {
+	before, err := unstructured.Encode(t.Object)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (o *patchOptions) patchLocally(t *target, body []byte) error {
 	if err != nil {
 		return err
 	}
-	return o.print(t.object, patched)
+	return o.print(t.Object, patched)
 }
 
 func (o *patchOptions) print(before, after *unstructured.Object) error {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -19,7 +20,7 @@ const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
 // rolloutOptions are the shared options of the rollout commands.
 type rolloutOptions struct {
-	objects objectArgs
+	objects resource.Finder
 	write   writeFlags
 	output  output
 }
@@ -52,24 +53,24 @@ func rolloutCommand(s *command.State) *cobra.Command {
 }
 
 func (o *rolloutOptions) addFlags(cmd *cobra.Command, s *command.State) {
-	o.objects.allowTypes = true
-	o.objects.addFiles(cmd.Flags(), s, "identifying the resource to get from a server")
-	o.objects.addLabelSelector(cmd.Flags())
+	o.objects.AllowTypes = true
+	addFiles(cmd.Flags(), s, &o.objects, "identifying the resource to get from a server")
+	o.objects.Selection.AddLabelFlag(cmd.Flags())
 }
 
 // checkArgs returns an error without arguments and files.
 func (o *rolloutOptions) checkArgs(args []string) error {
-	if len(args) == 0 && o.objects.files.IsEmpty() {
+	if len(args) == 0 && o.objects.Files.IsEmpty() {
 		return errors.New("required resource not specified")
 	}
 	return nil
 }
 
 // visit calls visit for each object, continues after errors, and reports a tally.
-func (o *rolloutOptions) visit(ctx context.Context, s *command.State, args []string, verb string, visit func(*target) error) error {
+func (o *rolloutOptions) visit(ctx context.Context, s *command.State, args []string, verb string, visit func(*resource.Info) error) error {
 	count := &command.Tally{Verb: verb}
 	var errs []error
-	for t, err := range o.objects.each(ctx, s, args, true) {
+	for t, err := range o.objects.Objects(ctx, args, true) {
 		if err == nil {
 			err = visit(t)
 		}
@@ -86,11 +87,11 @@ func (o *rolloutOptions) visit(ctx context.Context, s *command.State, args []str
 		}
 	}
 	if count.Done+len(errs) == 0 {
-		namespace, _, err := s.Connection.Namespace(ctx)
+		text, err := o.objects.NoneFound(ctx, nil)
 		if err != nil {
 			return err
 		}
-		s.Errorf("No resources found in %s namespace.", namespace)
+		s.Errorf("%s", text)
 	}
 	return count.Report(s, errors.Join(errs...))
 }
@@ -111,7 +112,7 @@ func rolloutPatchCommand(s *command.State, name, short, operation string, patch 
 			if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
 				return err
 			}
-			return o.visit(cmd.Context(), s, args, operation, func(t *target) error {
+			return o.visit(cmd.Context(), s, args, operation, func(t *resource.Info) error {
 				return o.patch(cmd.Context(), t, operation, patch)
 			})
 		},
@@ -122,8 +123,8 @@ func rolloutPatchCommand(s *command.State, name, short, operation string, patch 
 	return cmd
 }
 
-func (o *rolloutOptions) patch(ctx context.Context, t *target, operation string, patch rolloutPatch) error {
-	content, err := patch(t.object)
+func (o *rolloutOptions) patch(ctx context.Context, t *resource.Info, operation string, patch rolloutPatch) error {
+	content, err := patch(t.Object)
 	if err != nil {
 		return fmt.Errorf("error: %s %w", t, err)
 	}
@@ -131,7 +132,7 @@ func (o *rolloutOptions) patch(ctx context.Context, t *target, operation string,
 	if err != nil {
 		return err
 	}
-	patched, err := t.resource.WithDefaults(o.write.defaults()).Patch(ctx, t.name, types.MergePatchType, body, nil)
+	patched, err := t.Resource.WithDefaults(o.write.defaults()).Patch(ctx, t.Name, types.MergePatchType, body, nil)
 	if err != nil {
 		return fmt.Errorf("failed to patch: %s", command.ServerMessage(err))
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/nested"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -57,7 +58,7 @@ func rolloutHistoryCommand(s *command.State) *cobra.Command {
 			if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
 				return err
 			}
-			return o.visit(cmd.Context(), s, args, "shown", func(t *target) error { return o.print(cmd.Context(), s, t) })
+			return o.visit(cmd.Context(), s, args, "shown", func(t *resource.Info) error { return o.print(cmd.Context(), s, t) })
 		},
 	}
 	o.addFlags(cmd, s)
@@ -66,7 +67,7 @@ func rolloutHistoryCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-func (o *rolloutHistoryOptions) print(ctx context.Context, s *command.State, t *target) error {
+func (o *rolloutHistoryOptions) print(ctx context.Context, s *command.State, t *resource.Info) error {
 	revisions, err := revisionsOf(ctx, s, t)
 	if err != nil {
 		return err
@@ -88,15 +89,15 @@ func (o *rolloutHistoryOptions) print(ctx context.Context, s *command.State, t *
 	}
 	switch {
 	case len(revisions) == 0:
-		return o.output.object(t.object, "\nNo rollout history found.")
+		return o.output.object(t.Object, "\nNo rollout history found.")
 	case o.revision > 0:
 		text, err := templateText(revisions[0].template)
 		if err != nil {
 			return err
 		}
-		return o.output.object(t.object, fmt.Sprintf("with revision #%d\n%s", o.revision, text))
+		return o.output.object(t.Object, fmt.Sprintf("with revision #%d\n%s", o.revision, text))
 	}
-	return o.output.object(t.object, "\n"+historyTable(revisions))
+	return o.output.object(t.Object, "\n"+historyTable(revisions))
 }
 
 func historyTable(revisions []revision) string {
@@ -125,13 +126,13 @@ func templateText(template map[string]any) (string, error) {
 }
 
 // revisionsOf returns the revisions of a deployment, daemon set or stateful set, oldest first.
-func revisionsOf(ctx context.Context, s *command.State, t *target) ([]revision, error) {
-	kind := t.object.GroupVersionKind().GroupKind()
+func revisionsOf(ctx context.Context, s *command.State, t *resource.Info) ([]revision, error) {
+	kind := t.Object.GroupVersionKind().GroupKind()
 	var owned string
 	switch {
-	case isKind(t.object, "Deployment"):
+	case isKind(t.Object, "Deployment"):
 		owned = "ReplicaSet"
-	case isKind(t.object, "DaemonSet", "StatefulSet"):
+	case isKind(t.Object, "DaemonSet", "StatefulSet"):
 		owned = "ControllerRevision"
 	default:
 		return nil, fmt.Errorf("no history viewer has been implemented for %q", kind.String())
@@ -144,16 +145,16 @@ func revisionsOf(ctx context.Context, s *command.State, t *target) ([]revision, 
 	if err != nil {
 		return nil, err
 	}
-	selector, err := selectorOf(t.object)
+	selector, err := selectorOf(t.Object)
 	if err != nil {
 		return nil, err
 	}
 	var revisions []revision
-	for obj, err := range resource.Namespace(t.namespace).List(ctx, &metav1.ListOptions{LabelSelector: selector}) {
+	for obj, err := range resource.Namespace(t.Namespace).List(ctx, &metav1.ListOptions{LabelSelector: selector}) {
 		if err != nil {
-			return nil, fmt.Errorf("unable to find history controlled by %s %s: %w", kind.Kind, t.name, err)
+			return nil, fmt.Errorf("unable to find history controlled by %s %s: %w", kind.Kind, t.Name, err)
 		}
-		if !metav1.IsControlledBy(obj, t.object) {
+		if !metav1.IsControlledBy(obj, t.Object) {
 			continue
 		}
 		if r, found := revisionOf(obj); found {

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -41,7 +42,7 @@ func rolloutStatusCommand(s *command.State) *cobra.Command {
 			if o.revision < 0 {
 				return fmt.Errorf("revision must be a positive integer: %v", o.revision)
 			}
-			return o.visit(cmd.Context(), s, args, "rolled out", func(t *target) error { return o.await(cmd.Context(), s, t) })
+			return o.visit(cmd.Context(), s, args, "rolled out", func(t *resource.Info) error { return o.await(cmd.Context(), s, t) })
 		},
 	}
 	o.addFlags(cmd, s)
@@ -53,8 +54,8 @@ func rolloutStatusCommand(s *command.State) *cobra.Command {
 }
 
 // await prints the status of a rollout until it is done.
-func (o *rolloutStatusOptions) await(ctx context.Context, s *command.State, t *target) error {
-	status, err := rolloutStatusOf(t.object, o.revision)
+func (o *rolloutStatusOptions) await(ctx context.Context, s *command.State, t *resource.Info) error {
+	status, err := rolloutStatusOf(t.Object, o.revision)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (o *rolloutStatusOptions) await(ctx context.Context, s *command.State, t *t
 	}
 	lines := newStatusLines(s.Out, t.String())
 	defer lines.close()
-	for change, err := range t.resource.Named(t.name).Follow(waitCtx, nil) {
+	for change, err := range t.Resource.Named(t.Name).Follow(waitCtx, nil) {
 		if err != nil {
 			if ctx.Err() == nil && waitCtx.Err() != nil {
 				return errors.New("timed out waiting for the condition")
@@ -86,7 +87,7 @@ func (o *rolloutStatusOptions) await(ctx context.Context, s *command.State, t *t
 			return errors.New("object has been deleted")
 		case dynamic.Synced:
 			if !lines.hasPrinted {
-				return apierrors.NewNotFound(t.resource.APIResource().GVR.GroupResource(), t.name)
+				return apierrors.NewNotFound(t.Resource.APIResource().GVR.GroupResource(), t.Name)
 			}
 		default:
 		}

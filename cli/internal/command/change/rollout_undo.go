@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/nested"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -41,7 +42,7 @@ func rolloutUndoCommand(s *command.State) *cobra.Command {
 			if err := o.output.complete(s.Out, o.write.dryRun); err != nil {
 				return err
 			}
-			return o.visit(cmd.Context(), s, args, "rolled back", func(t *target) error { return o.undo(cmd.Context(), s, t) })
+			return o.visit(cmd.Context(), s, args, "rolled back", func(t *resource.Info) error { return o.undo(cmd.Context(), s, t) })
 		},
 	}
 	o.addFlags(cmd, s)
@@ -51,15 +52,15 @@ func rolloutUndoCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *target) error {
-	if !isKind(t.object, "Deployment", "DaemonSet", "StatefulSet") {
-		return fmt.Errorf("no rollbacker has been implemented for %q", t.object.GroupVersionKind().GroupKind())
+func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *resource.Info) error {
+	if !isKind(t.Object, "Deployment", "DaemonSet", "StatefulSet") {
+		return fmt.Errorf("no rollbacker has been implemented for %q", t.Object.GroupVersionKind().GroupKind())
 	}
 	revisions, err := revisionsOf(ctx, s, t)
 	if err != nil {
 		return err
 	}
-	chosen, err := o.choose(t.object, revisions)
+	chosen, err := o.choose(t.Object, revisions)
 	if err != nil {
 		return err
 	}
@@ -68,20 +69,20 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *targ
 		if err != nil {
 			return err
 		}
-		return o.output.object(t.object, "will roll back to "+text)
+		return o.output.object(t.Object, "will roll back to "+text)
 	}
-	if isPaused(t.object) {
+	if isPaused(t.Object) {
 		return errors.New("you cannot rollback a paused deployment; resume it first with 'anyctl rollout resume' and try again")
 	}
-	current, _, _ := unstructured.Get[map[string]any](t.object, "spec", "template")
+	current, _, _ := unstructured.Get[map[string]any](t.Object, "spec", "template")
 	if reflect.DeepEqual(withoutHash(chosen.template), withoutHash(current)) {
-		return o.output.object(t.object, fmt.Sprintf("skipped rollback (current template already matches revision %d)", o.toRevision))
+		return o.output.object(t.Object, fmt.Sprintf("skipped rollback (current template already matches revision %d)", o.toRevision))
 	}
-	patchType, body, err := undoPatch(t.object, chosen)
+	patchType, body, err := undoPatch(t.Object, chosen)
 	if err != nil {
 		return err
 	}
-	changed, err := t.resource.WithDefaults(o.write.defaults()).Patch(ctx, t.name, patchType, body, nil)
+	changed, err := t.Resource.WithDefaults(o.write.defaults()).Patch(ctx, t.Name, patchType, body, nil)
 	if err != nil {
 		return fmt.Errorf("failed restoring revision %d: %s", o.toRevision, command.ServerMessage(err))
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,7 +65,7 @@ func (e *env) runWith(ctx context.Context, t *testing.T, stdin io.Reader, args .
 	root.SetArgs(append([]string{"-n", e.namespace}, args...))
 	err := root.ExecuteContext(ctx)
 	state.Connection.Close()
-	code := command.Report(&stderr, err)
+	code := exit.Report(&stderr, err)
 	return result{stdout.String(), stderr.String(), code}
 }
 

@@ -12,12 +12,13 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
 
 type scaleOptions struct {
-	objects                   objectArgs
+	objects                   resource.Finder
 	write                     writeFlags
 	output                    output
 	replicas, currentReplicas int
@@ -34,9 +35,9 @@ func scaleCommand(s *command.State) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
 	fs := cmd.Flags()
-	o.objects.addFiles(fs, s, "identifying the resource to set a new size")
-	o.objects.addLabelSelector(fs)
-	o.objects.addAll(fs)
+	addFiles(fs, s, &o.objects, "identifying the resource to set a new size")
+	o.objects.Selection.AddLabelFlag(fs)
+	o.objects.AddAllFlag(fs)
 	o.write.addDryRun(fs)
 	o.output.addFlags(fs)
 	fs.StringVar(&o.resourceVersion, "resource-version", "", "Precondition for resource version. Requires that the current resource version match this value in order to scale.")
@@ -65,9 +66,9 @@ func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string)
 		return err
 	}
 	count := &command.Tally{Verb: "scaled"}
-	var targets []*target
+	var targets []*resource.Info
 	var errs []error
-	for t, err := range o.objects.each(ctx, s, args, true) {
+	for t, err := range o.objects.Objects(ctx, args, true) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -91,8 +92,8 @@ func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string)
 	return count.Report(s, errors.Join(errs...))
 }
 
-func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *target) error {
-	obj := t.object.DeepCopy()
+func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *resource.Info) error {
+	obj := t.Object.DeepCopy()
 	if o.write.dryRun != command.DryRunClient {
 		if err := o.setReplicas(ctx, t); err != nil {
 			return err
@@ -113,15 +114,15 @@ func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *target) e
 
 // setReplicas sets spec.replicas of the scale. With preconditions it reads, compares and updates the scale, and retries after
 // conflicts.
-func (o *scaleOptions) setReplicas(ctx context.Context, t *target) error {
-	resource := t.resource.WithDefaults(o.write.defaults())
+func (o *scaleOptions) setReplicas(ctx context.Context, t *resource.Info) error {
+	resource := t.Resource.WithDefaults(o.write.defaults())
 	if o.currentReplicas < 0 && o.resourceVersion == "" {
-		_, err := resource.Scale(ctx, t.name, int64(o.replicas), nil)
+		_, err := resource.Scale(ctx, t.Name, int64(o.replicas), nil)
 		return err
 	}
 	scales := resource.Subresource("scale")
 	return dynamic.RetryOnConflict(ctx, func(ctx context.Context) error {
-		scale, err := scales.Get(ctx, t.name, nil)
+		scale, err := scales.Get(ctx, t.Name, nil)
 		if err != nil {
 			return err
 		}
@@ -150,14 +151,14 @@ func (o *scaleOptions) checkPreconditions(scale *unstructured.Object) error {
 }
 
 // awaitReplicas waits until status.replicas is the requested number. It returns early if spec.replicas is changed meanwhile.
-func (o *scaleOptions) awaitReplicas(ctx context.Context, s *command.State, t *target) error {
+func (o *scaleOptions) awaitReplicas(ctx context.Context, s *command.State, t *resource.Info) error {
 	display := progress.New(s.Err)
 	defer display.Close()
 	waitCtx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	scales := t.resource.Subresource("scale")
+	scales := t.Resource.Subresource("scale")
 	for {
-		scale, err := scales.Get(waitCtx, t.name, nil)
+		scale, err := scales.Get(waitCtx, t.Name, nil)
 		if err != nil && waitCtx.Err() == nil {
 			return err
 		}
@@ -167,13 +168,13 @@ func (o *scaleOptions) awaitReplicas(ctx context.Context, s *command.State, t *t
 			if requested != int64(o.replicas) || have == requested {
 				return nil
 			}
-			display.Update(t.name, "%s: %d of %d replicas", t, have, requested)
+			display.Update(t.Name, "%s: %d of %d replicas", t, have, requested)
 		}
 		if sleep(waitCtx, time.Second) != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return errors.New("timed out waiting for " + strconv.Quote(t.name) + " to be synced")
+			return errors.New("timed out waiting for " + strconv.Quote(t.Name) + " to be synced")
 		}
 	}
 }

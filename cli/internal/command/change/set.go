@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/change/assign"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/unstructured"
@@ -23,7 +24,7 @@ import (
 
 // setOptions are the shared options of all forms of set.
 type setOptions struct {
-	objects     objectArgs
+	objects     resource.Finder
 	write       writeFlags
 	output      output
 	subresource string
@@ -57,7 +58,7 @@ func setCommand(s *command.State) *cobra.Command {
 			if len(assignments) == 0 {
 				return errors.New("at least one field update is required: PATH=VALUE or PATH-")
 			}
-			return o.run(cmd.Context(), s, resources, "updated", "unchanged", func(t *target, obj *unstructured.Object) error {
+			return o.run(cmd.Context(), s, resources, "updated", "unchanged", func(t *resource.Info, obj *unstructured.Object) error {
 				for _, a := range assignments {
 					if err := a.Apply(obj, canAppend, func() *schema.Schema { return kindSchema(cmd.Context(), s, t) }); err != nil {
 						return err
@@ -82,15 +83,15 @@ func setCommand(s *command.State) *cobra.Command {
 
 // kindSchema returns the schema of a target's kind, or nil for a local object and for a kind without a schema: then the server
 // checks the values.
-func kindSchema(ctx context.Context, s *command.State, t *target) *schema.Schema {
-	if t.resource == nil {
+func kindSchema(ctx context.Context, s *command.State, t *resource.Info) *schema.Schema {
+	if t.Resource == nil {
 		return nil
 	}
 	schemas, err := s.Connection.Schemas(ctx)
 	if err != nil {
 		return nil
 	}
-	kind, err := schemas.Kind(ctx, t.resource.APIResource().GVK)
+	kind, err := schemas.Kind(ctx, t.Resource.APIResource().GVK)
 	if err != nil {
 		return nil
 	}
@@ -99,13 +100,13 @@ func kindSchema(ctx context.Context, s *command.State, t *target) *schema.Schema
 
 func (o *setOptions) addFlags(cmd *cobra.Command, s *command.State) {
 	fs := cmd.Flags()
-	o.objects.addFiles(fs, s, "identifying the resource to get from a server")
-	o.objects.addLabelSelector(fs)
-	o.objects.addAll(fs)
+	addFiles(fs, s, &o.objects, "identifying the resource to get from a server")
+	o.objects.Selection.AddLabelFlag(fs)
+	o.objects.AddAllFlag(fs)
 	o.write.addDryRun(fs)
 	o.write.addFieldManager(fs)
 	o.output.addFlags(fs)
-	fs.BoolVar(&o.objects.isLocal, "local", false, "If true, set will NOT contact api-server but run locally.")
+	fs.BoolVar(&o.objects.Local, "local", false, "If true, set will NOT contact api-server but run locally.")
 }
 
 // complete parses the flags. Objects are printed to out.
@@ -114,13 +115,13 @@ func (o *setOptions) complete(s *command.State, out io.Writer, resources []strin
 		return err
 	}
 	switch {
-	case o.objects.all && o.objects.selection.LabelSelector != "":
+	case o.objects.All && o.objects.Selection.LabelSelector != "":
 		return errors.New("cannot set --all and --selector at the same time")
-	case len(resources) == 0 && o.objects.files.IsEmpty():
+	case len(resources) == 0 && o.objects.Files.IsEmpty():
 		return errors.New("one or more resources must be specified as <resource> <name> or <resource>/<name>")
-	case o.objects.isLocal && o.write.dryRun == command.DryRunServer:
+	case o.objects.Local && o.write.dryRun == command.DryRunServer:
 		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
-	case o.objects.isLocal && len(resources) > 0:
+	case o.objects.Local && len(resources) > 0:
 		return errors.New("you must specify resources by --filename when --local is set")
 	}
 	return o.output.complete(out, o.write.dryRun)
@@ -129,7 +130,7 @@ func (o *setOptions) complete(s *command.State, out io.Writer, resources []strin
 // run calls change for a copy of each object and sends the difference. For an unchanged object it prints the text unchanged, or
 // nothing for "".
 func (o *setOptions) run(ctx context.Context, s *command.State, resources []string, operation, unchanged string,
-	change func(*target, *unstructured.Object) error,
+	change func(*resource.Info, *unstructured.Object) error,
 ) error {
 	display := progress.New(s.Err)
 	defer display.Close()
@@ -138,7 +139,7 @@ func (o *setOptions) run(ctx context.Context, s *command.State, resources []stri
 	}
 	count := &command.Tally{Verb: operation}
 	var errs []error
-	for t, err := range o.objects.each(ctx, s, resources, true) {
+	for t, err := range o.objects.Objects(ctx, resources, true) {
 		if err == nil {
 			err = o.set(ctx, t, operation, unchanged, change)
 		}
@@ -162,14 +163,14 @@ func (o *setOptions) run(ctx context.Context, s *command.State, resources []stri
 // errNothingToSend is returned by a change function to keep the object unchanged.
 var errNothingToSend = errors.New("nothing to send")
 
-func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged string, change func(*target, *unstructured.Object) error) error {
-	isLocal := o.objects.isLocal || o.write.dryRun == command.DryRunClient
+func (o *setOptions) set(ctx context.Context, t *resource.Info, operation, unchanged string, change func(*resource.Info, *unstructured.Object) error) error {
+	isLocal := o.objects.Local || o.write.dryRun == command.DryRunClient
 	if !isLocal {
-		t.resource = t.resource.WithDefaults(o.write.defaults())
+		t.Resource = t.Resource.WithDefaults(o.write.defaults())
 	}
 	if o.subresource != "" && !isLocal {
-		t.resource = t.resource.Subresource(o.subresource)
-		t.object = nil
+		t.Resource = t.Resource.Subresource(o.subresource)
+		t.Object = nil
 	}
 	var result *unstructured.Object
 	isChanged := false
@@ -178,9 +179,9 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 		send = func(ctx context.Context, send func(context.Context) error) error { return send(ctx) }
 	}
 	err := send(ctx, func(ctx context.Context) (err error) {
-		before := t.object
-		if t.object = nil; before == nil { // after a conflict
-			if before, err = t.resource.Get(ctx, t.name, nil); err != nil {
+		before := t.Object
+		if t.Object = nil; before == nil { // after a conflict
+			if before, err = t.Resource.Get(ctx, t.Name, nil); err != nil {
 				return err
 			}
 		}
@@ -188,7 +189,7 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 		if err := change(t, result); errors.Is(err, errNothingToSend) {
 			return nil
 		} else if err != nil && o.failure == "" && !o.isPlain {
-			return fmt.Errorf("%s: %w", t.describe(before), err)
+			return fmt.Errorf("%s: %w", describe(t, before), err)
 		} else if err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 	return nil
 }
 
-func (o *setOptions) send(ctx context.Context, t *target, before *unstructured.Object, patch *mergePatch) (*unstructured.Object, error) {
+func (o *setOptions) send(ctx context.Context, t *resource.Info, before *unstructured.Object, patch *mergePatch) (*unstructured.Object, error) {
 	content := patch.content
 	switch {
 	case o.resourceVersion != "":
@@ -226,28 +227,28 @@ func (o *setOptions) send(ctx context.Context, t *target, before *unstructured.O
 	if err != nil {
 		return nil, err
 	}
-	changed, err := t.resource.Patch(ctx, t.name, types.MergePatchType, body, &metav1.PatchOptions{})
+	changed, err := t.Resource.Patch(ctx, t.Name, types.MergePatchType, body, &metav1.PatchOptions{})
 	var fields *dynamic.FieldValidationError
 	switch {
 	case errors.As(err, &fields):
-		return nil, fmt.Errorf("%s: unknown field %s", t.describe(before), strings.Join(fields.Unknown, ", "))
+		return nil, fmt.Errorf("%s: unknown field %s", describe(t, before), strings.Join(fields.Unknown, ", "))
 	case err != nil && o.failure != "":
 		return nil, &failedChangeError{prefix: o.failure, err: err}
 	}
 	return changed, err
 }
 
-// pair returns the target in the form of kubectl's errors: deployments.apps/web.
-func (t *target) pair() string {
-	if t.resource == nil {
-		return print.Name(t.object)
+// pair returns an object in the form of kubectl's errors: deployments.apps/web.
+func pair(t *resource.Info) string {
+	if t.Resource == nil {
+		return print.Name(t.Object)
 	}
-	return t.resource.APIResource().GVR.GroupResource().String() + "/" + t.name
+	return t.Resource.APIResource().GVR.GroupResource().String() + "/" + t.Name
 }
 
-// describe returns the target in the form of messages. obj is a version of the object.
-func (t *target) describe(obj *unstructured.Object) string {
-	if t.resource == nil {
+// describe returns an object in the form of messages. obj is a version of the object.
+func describe(t *resource.Info, obj *unstructured.Object) string {
+	if t.Resource == nil {
 		return print.Name(obj)
 	}
 	return t.String()

@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/internal/printable"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -81,7 +82,7 @@ func (o *setEnvOptions) runEnv(ctx context.Context, s *command.State, args []str
 	if len(o.variables)+len(o.remove) == 0 && !o.list {
 		return errors.New("at least one environment variable must be provided")
 	}
-	return o.run(ctx, s, resources, "env updated", "", func(t *target, obj *unstructured.Object) error {
+	return o.run(ctx, s, resources, "env updated", "", func(t *resource.Info, obj *unstructured.Object) error {
 		return o.change(s, t, obj)
 	})
 }
@@ -141,7 +142,7 @@ func (o *setEnvOptions) parseInput(in io.Reader) error {
 
 // readFrom adds references to the keys of a ConfigMap or Secret.
 func (o *setEnvOptions) readFrom(ctx context.Context, s *command.State) error {
-	targets, err := s.Targets(ctx, []string{o.from}, &command.TargetOptions{})
+	targets, err := (&resource.Finder{Connection: s.Connection}).Targets(ctx, []string{o.from})
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func envName(key string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^a-zA-Z0-9_]`).ReplaceAllString(key, "_"))
 }
 
-func (o *setEnvOptions) change(s *command.State, t *target, obj *unstructured.Object) error {
+func (o *setEnvOptions) change(s *command.State, t *resource.Info, obj *unstructured.Object) error {
 	containers, err := containersOf(obj)
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (o *setEnvOptions) change(s *command.State, t *target, obj *unstructured.Ob
 		}
 	}
 	if !found {
-		s.Errorf("Warning: %s/%s does not have any containers matching %q", obj.GetKind(), t.name, o.containers)
+		s.Errorf("Warning: %s/%s does not have any containers matching %q", obj.GetKind(), t.Name, o.containers)
 	}
 	if o.list {
 		return errNothingToSend

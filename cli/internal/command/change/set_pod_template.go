@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/generate"
 	"github.com/anykind/anykind/cli/internal/nested"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -32,7 +33,7 @@ func setImageCommand(s *command.State) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), s, resources, "image updated", "", func(_ *target, obj *unstructured.Object) error {
+			return o.run(cmd.Context(), s, resources, "image updated", "", func(_ *resource.Info, obj *unstructured.Object) error {
 				return setImages(obj, images)
 			})
 		},
@@ -145,7 +146,7 @@ func setResourcesCommand(s *command.State) *cobra.Command {
 				}
 				changes[field] = quantities
 			}
-			return o.run(cmd.Context(), s, args, "resource requirements updated", "", func(_ *target, obj *unstructured.Object) error {
+			return o.run(cmd.Context(), s, args, "resource requirements updated", "", func(_ *resource.Info, obj *unstructured.Object) error {
 				return setResources(obj, containers, changes)
 			})
 		},
@@ -211,10 +212,10 @@ func setServiceAccountCommand(s *command.State) *cobra.Command {
 			account := args[len(args)-1]
 			resources := args[:len(args)-1]
 			const operation = "serviceaccount updated"
-			return o.run(cmd.Context(), s, resources, operation, operation, func(t *target, obj *unstructured.Object) error {
+			return o.run(cmd.Context(), s, resources, operation, operation, func(t *resource.Info, obj *unstructured.Object) error {
 				specPath, err := podSpecPath(obj)
 				if err != nil {
-					return fmt.Errorf("%s %w", t.pair(), err)
+					return fmt.Errorf("%s %w", pair(t), err)
 				}
 				return unstructured.Set(obj, account, append(specPath, "serviceAccountName")...)
 			})

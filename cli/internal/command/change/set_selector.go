@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/nested"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -30,7 +31,7 @@ func setSelectorCommand(s *command.State) *cobra.Command {
 				return err
 			}
 			const operation = "selector updated"
-			return o.run(cmd.Context(), s, args[:len(args)-1], operation, operation, func(_ *target, obj *unstructured.Object) error {
+			return o.run(cmd.Context(), s, args[:len(args)-1], operation, operation, func(_ *resource.Info, obj *unstructured.Object) error {
 				return setSelector(obj, selector)
 			})
 		},
@@ -70,10 +71,10 @@ func setSubjectCommand(s *command.State) *cobra.Command {
 				return err
 			}
 			namespace, _, err := s.Connection.Namespace(cmd.Context())
-			if err != nil && !o.objects.isLocal {
+			if err != nil && !o.objects.Local {
 				return err
 			}
-			return o.run(cmd.Context(), s, args, "subjects updated", "", func(t *target, obj *unstructured.Object) error {
+			return o.run(cmd.Context(), s, args, "subjects updated", "", func(t *resource.Info, obj *unstructured.Object) error {
 				return subjects.add(t, obj, namespace)
 			})
 		},
@@ -100,11 +101,11 @@ func (o *subjectOptions) validate() error {
 }
 
 // add appends missing subjects to a binding. A service account without a namespace gets namespace.
-func (o *subjectOptions) add(t *target, obj *unstructured.Object, namespace string) error {
+func (o *subjectOptions) add(t *resource.Info, obj *unstructured.Object, namespace string) error {
 	const group = "rbac.authorization.k8s.io"
 	kind := obj.GetKind()
 	if kind != "RoleBinding" && kind != "ClusterRoleBinding" || !strings.HasPrefix(obj.GetAPIVersion(), group+"/") {
-		return fmt.Errorf("%s setting subjects is only supported for RoleBinding/ClusterRoleBinding", t.pair())
+		return fmt.Errorf("%s setting subjects is only supported for RoleBinding/ClusterRoleBinding", pair(t))
 	}
 	var added []any
 	for _, user := range sortedUnique(o.users) {

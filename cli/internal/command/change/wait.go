@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -23,7 +24,7 @@ const maxWait = 7 * 24 * time.Hour
 const creationInterval = 500 * time.Millisecond
 
 type waitOptions struct {
-	objects    objectArgs
+	objects    resource.Finder
 	output     output
 	timeout    time.Duration
 	conditions []string
@@ -40,9 +41,9 @@ func waitCommand(s *command.State) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
 	}
 	fs := cmd.Flags()
-	o.objects.addFiles(fs, s, "identifying the resource")
-	o.objects.selection.AddFlags(fs)
-	o.objects.addAll(fs)
+	addFiles(fs, s, &o.objects, "identifying the resource")
+	o.objects.Selection.AddFlags(fs)
+	o.objects.AddAllFlag(fs)
 	o.output.addFlags(fs)
 	fs.DurationVar(&o.timeout, "timeout", 30*time.Second, "The length of time to wait before giving up. Zero means check once and don't wait, negative means wait for a week.")
 	fs.StringArrayVar(&o.conditions, "for", nil, "The condition to wait on: [ready|create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]. Multiple conditions are waited for one after the other.")
@@ -86,7 +87,7 @@ func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, a
 	count := &command.Tally{Verb: "met"}
 	found := 0
 	var errs []error
-	for t, err := range o.objects.each(ctx, s, args, true) {
+	for t, err := range o.objects.Objects(ctx, args, true) {
 		if isDelete && apierrors.IsNotFound(err) {
 			continue
 		}
@@ -115,19 +116,19 @@ func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, a
 }
 
 // await waits for the conditions of an object in their order.
-func (o *waitOptions) await(ctx, waitCtx context.Context, t *target, conditions []waitCondition, display *progress.Display) error {
-	key := t.namespace + "/" + t.String()
+func (o *waitOptions) await(ctx, waitCtx context.Context, t *resource.Info, conditions []waitCondition, display *progress.Display) error {
+	key := t.Namespace + "/" + t.String()
 	defer display.Remove(key)
 	for _, condition := range conditions {
 		display.Update(key, "waiting for %s: %s", t, condition.text)
 		obj, err := o.awaitOne(waitCtx, t, condition, func(obj *unstructured.Object) {
-			display.Update(key, "waiting for %s: %s: it is %s", t, condition.text, t.resource.Readiness(obj))
+			display.Update(key, "waiting for %s: %s: it is %s", t, condition.text, t.Resource.Readiness(obj))
 		})
 		if err != nil {
 			return o.waitError(ctx, t, condition, err)
 		}
 		if obj == nil {
-			obj = t.object
+			obj = t.Object
 		}
 		if err := o.output.object(obj, "condition met"); err != nil {
 			return err
@@ -140,7 +141,7 @@ func (o *waitOptions) await(ctx, waitCtx context.Context, t *target, conditions 
 var errCheckedOnce = errors.New("checked once")
 
 // awaitOne waits for a condition. observe is called with each version of the object.
-func (o *waitOptions) awaitOne(ctx context.Context, t *target, condition waitCondition, observe func(*unstructured.Object)) (*unstructured.Object, error) {
+func (o *waitOptions) awaitOne(ctx context.Context, t *resource.Info, condition waitCondition, observe func(*unstructured.Object)) (*unstructured.Object, error) {
 	if condition.isDelete() {
 		return o.awaitDeletion(ctx, t)
 	}
@@ -153,16 +154,16 @@ func (o *waitOptions) awaitOne(ctx context.Context, t *target, condition waitCon
 		}
 		return true, nil
 	})
-	return t.resource.Wait(ctx, t.name, look, condition.condition)
+	return t.Resource.Wait(ctx, t.Name, look, condition.condition)
 }
 
-func (o *waitOptions) awaitDeletion(ctx context.Context, t *target) (*unstructured.Object, error) {
+func (o *waitOptions) awaitDeletion(ctx context.Context, t *resource.Info) (*unstructured.Object, error) {
 	if o.timeout != 0 {
-		return t.resource.Wait(ctx, t.name, dynamic.Deleted(t.object.GetUID()))
+		return t.Resource.Wait(ctx, t.Name, dynamic.Deleted(t.Object.GetUID()))
 	}
-	_, err := t.resource.Get(ctx, t.name, nil)
+	_, err := t.Resource.Get(ctx, t.Name, nil)
 	if apierrors.IsNotFound(err) {
-		return t.object, nil
+		return t.Object, nil
 	}
 	if err == nil {
 		err = errCheckedOnce
@@ -171,9 +172,9 @@ func (o *waitOptions) awaitDeletion(ctx context.Context, t *target) (*unstructur
 }
 
 // waitError converts the error of a wait to kubectl's text.
-func (o *waitOptions) waitError(ctx context.Context, t *target, condition waitCondition, err error) error {
+func (o *waitOptions) waitError(ctx context.Context, t *resource.Info, condition waitCondition, err error) error {
 	if errors.Is(err, errCheckedOnce) {
-		return fmt.Errorf("condition not met for %s/%s", t.resource.APIResource().GVR.Resource, t.name)
+		return fmt.Errorf("condition not met for %s/%s", t.Resource.APIResource().GVR.Resource, t.Name)
 	}
 	if condition.failure != nil && *condition.failure != nil {
 		return *condition.failure
@@ -186,7 +187,7 @@ func (o *waitOptions) awaitCreation(ctx context.Context, s *command.State, args 
 	const key = "create"
 	defer display.Remove(key)
 	isSelected := false
-	for t, err := range o.objects.each(ctx, s, args, false) {
+	for t, err := range o.objects.Objects(ctx, args, false) {
 		if err != nil {
 			return err
 		}
@@ -195,7 +196,7 @@ func (o *waitOptions) awaitCreation(ctx context.Context, s *command.State, args 
 		if o.timeout == 0 {
 			continue
 		}
-		if _, err := t.resource.Wait(ctx, t.name, dynamic.Exists()); err != nil {
+		if _, err := t.Resource.Wait(ctx, t.Name, dynamic.Exists()); err != nil {
 			return err
 		}
 	}
@@ -204,7 +205,7 @@ func (o *waitOptions) awaitCreation(ctx context.Context, s *command.State, args 
 		if err := sleep(ctx, creationInterval); err != nil {
 			return err
 		}
-		for _, err := range o.objects.each(ctx, s, args, true) {
+		for _, err := range o.objects.Objects(ctx, args, true) {
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -39,7 +41,7 @@ func run(t *testing.T, args ...string) result {
 	root.SetArgs(args)
 	err := root.ExecuteContext(t.Context())
 	state.Connection.Close()
-	code := command.Report(&stderr, err)
+	code := exit.Report(&stderr, err)
 	return result{stdout.String(), stderr.String(), code}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -161,7 +163,7 @@ func (c *eventsCommand) follow(ctx context.Context, events *dynamic.Resource, se
 	for change, err := range events.Follow(ctx, &dynamic.FollowOptions{FieldSelector: selector}) {
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return &command.ExitError{Code: 1} // as kubectl after an interrupt
+			return &exit.Error{Code: 1} // as kubectl after an interrupt
 		case err != nil:
 			return err
 		case change.Type == dynamic.Synced && !synced:

@@ -8,11 +8,12 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/anykind/anykind/cli/resource"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
 )
@@ -27,9 +28,8 @@ func Commands(s *command.State) []*cobra.Command {
 // getCommand is the command get.
 type getCommand struct {
 	*command.State
-	output    *print.Flags
-	selection flags.Selection
-	files     flags.Files
+	output *print.Flags
+	finder resource.Finder
 
 	raw, subresource                    string
 	watch, watchOnly, outputWatchEvents bool
@@ -38,7 +38,7 @@ type getCommand struct {
 }
 
 func newGet(s *command.State) *cobra.Command {
-	c := &getCommand{State: s, output: print.NewFlags()}
+	c := &getCommand{State: s, output: print.NewFlags(), finder: resource.Finder{Connection: s.Connection, AllowTypes: true}}
 	cmd := &cobra.Command{
 		Use:        "get (TYPE[.VERSION][.GROUP] [NAME ...] | TYPE[.VERSION][.GROUP]/NAME ...)",
 		Short:      "Display one or many resources",
@@ -48,10 +48,10 @@ func newGet(s *command.State) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	c.output.AddFlags(fs)
-	c.selection.AddFlags(fs)
-	c.selection.AddChunkFlag(fs)
-	c.files.In = s.In
-	c.files.AddFlags(fs, "identifying the resource to get from a server.")
+	c.finder.Selection.AddFlags(fs)
+	c.finder.Selection.AddChunkFlag(fs)
+	c.finder.Files.In = s.In
+	c.finder.Files.AddFlags(fs, "identifying the resource to get from a server.")
 	fs.StringVar(&c.raw, "raw", "", "Raw URI to request from the server.  Uses the transport specified by the kubeconfig file.")
 	fs.BoolVarP(&c.watch, "watch", "w", false, "After listing/getting the requested object, watch for changes.")
 	fs.BoolVar(&c.watchOnly, "watch-only", false, "Watch for changes to the requested object(s), without listing/getting first.")
@@ -85,7 +85,7 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 		return c.Raw(ctx, http.MethodGet, c.raw, "")
 	}
 	isWatch := c.watch || c.watchOnly
-	if len(args) == 0 && !isWatch && c.files.IsEmpty() {
+	if len(args) == 0 && !isWatch && c.finder.Files.IsEmpty() {
 		c.Errorf("You must specify the type of resource to get. Use \"anyctl api-resources\" for a complete list of supported resources.\n")
 		return command.UsageError(cmd, "Required resource not specified.\nUse \"anyctl explain <resource>\" for a detailed description of that resource (e.g. anyctl explain pods).")
 	}
@@ -98,7 +98,7 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 		}
 		c.Errorf("warning: %s requested, --sort-by %s", name, ignored)
 	}
-	targets, err := c.Targets(ctx, args, &command.TargetOptions{Selection: c.selection, Files: &c.files, AllowAll: true})
+	targets, err := c.finder.Targets(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *getCommand) validate(args []string) error {
 		if len(args) > 0 {
 			return errors.New("arguments may not be passed when --raw is specified")
 		}
-		if c.watch || c.watchOnly || c.selection.LabelSelector != "" {
+		if c.watch || c.watchOnly || c.finder.Selection.LabelSelector != "" {
 			return errors.New("--raw may not be specified with other flags that filter the server request or alter the output")
 		}
 		if c.output.Output != "" {
@@ -142,7 +142,7 @@ func (c *getCommand) validate(args []string) error {
 
 // listOptions returns the options of a list. Without chunks a list is a single page.
 func (c *getCommand) listOptions() *metav1.ListOptions {
-	opts := c.selection.ListOptions()
+	opts := c.finder.Selection.ListOptions()
 	if opts.Limit <= 0 {
 		opts.Limit = 1 << 30
 	}
@@ -157,17 +157,10 @@ func (c *getCommand) unlessIgnored(err error) error {
 }
 
 // noResources writes kubectl's message for an empty result.
-func (c *getCommand) noResources(ctx context.Context, targets []command.Target) error {
-	for _, target := range targets {
-		if c.selection.AllNamespaces || !target.Resource.APIResource().Namespaced {
-			c.Errorf("No resources found")
-			return nil
-		}
+func (c *getCommand) noResources(ctx context.Context, targets []resource.Target) error {
+	text, err := c.finder.NoneFound(ctx, targets)
+	if err == nil {
+		c.Errorf("%s", text)
 	}
-	namespace, _, err := c.Connection.Namespace(ctx)
-	if err != nil {
-		return err
-	}
-	c.Errorf("No resources found in %s namespace.", namespace)
-	return nil
+	return err
 }

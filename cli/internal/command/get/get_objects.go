@@ -7,14 +7,15 @@ import (
 	"os"
 	"slices"
 
-	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/resource"
+
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // printObjects writes objects in a format other than a table: a single object alone, several objects as a list.
-func (c *getCommand) printObjects(ctx context.Context, targets []command.Target) error {
+func (c *getCommand) printObjects(ctx context.Context, targets []resource.Target) error {
 	printer, err := c.output.Printer(c.Out)
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (c *getCommand) printObjects(ctx context.Context, targets []command.Target)
 	return errors.Join(append(errs, err)...)
 }
 
-func (c *getCommand) printFound(ctx context.Context, printer *print.Printer, targets []command.Target) error {
+func (c *getCommand) printFound(ctx context.Context, printer *print.Printer, targets []resource.Target) error {
 	var errs []error
 	found := slices.Collect(c.objects(ctx, targets, &errs))
 	if len(found) > 0 {
@@ -44,7 +45,7 @@ func (c *getCommand) printFound(ctx context.Context, printer *print.Printer, tar
 }
 
 // objects yields the objects of all targets and appends errors to errs.
-func (c *getCommand) objects(ctx context.Context, targets []command.Target, errs *[]error) iter.Seq[*unstructured.Object] {
+func (c *getCommand) objects(ctx context.Context, targets []resource.Target, errs *[]error) iter.Seq[*unstructured.Object] {
 	return func(yield func(*unstructured.Object) bool) {
 		for _, target := range targets {
 			for obj, err := range target.Objects(ctx, c.listOptions()) {
@@ -65,12 +66,12 @@ func (c *getCommand) objects(ctx context.Context, targets []command.Target, errs
 // isSingleItem reports whether a single object is printed alone instead of in a list: an object named by arguments, or from a
 // single file.
 func (c *getCommand) isSingleItem() bool {
-	if c.files.IsEmpty() {
+	if c.finder.Files.IsEmpty() {
 		return true
 	}
-	if len(c.files.Paths) != 1 || c.files.Paths[0] == manifest.Stdin {
+	if len(c.finder.Files.Paths) != 1 || c.finder.Files.Paths[0] == manifest.Stdin {
 		return false
 	}
-	info, err := os.Stat(c.files.Paths[0])
+	info, err := os.Stat(c.finder.Files.Paths[0])
 	return err == nil && !info.IsDir()
 }

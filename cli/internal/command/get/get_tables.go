@@ -6,20 +6,21 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/anykind/anykind/cli/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 )
 
 // tablePart is a target with its rows. Consecutive parts of a resource form a table.
 type tablePart struct {
-	target command.Target
+	target resource.Target
 	rows   iter.Seq2[*dynamic.TableRow, error]
 }
 
-func (c *getCommand) printTables(ctx context.Context, targets []command.Target) error {
+func (c *getCommand) printTables(ctx context.Context, targets []resource.Target) error {
 	parts, errs := c.tableParts(ctx, targets)
 	if hasSeveralKinds(parts) { // the kind prefix depends on the lists accepted by the server
 		var stop func()
@@ -52,7 +53,7 @@ func (c *getCommand) printTables(ctx context.Context, targets []command.Target) 
 }
 
 // tableParts prepares the rows of each target. A named object is read immediately; a missing object has no part.
-func (c *getCommand) tableParts(ctx context.Context, targets []command.Target) ([]tablePart, []error) {
+func (c *getCommand) tableParts(ctx context.Context, targets []resource.Target) ([]tablePart, []error) {
 	var parts []tablePart
 	var errs []error
 	for _, target := range targets {
@@ -79,7 +80,7 @@ func (c *getCommand) rows(ctx context.Context, r *dynamic.Resource, tables *dyna
 		opts := c.listOptions()
 		for row, err := range tables.List(ctx, opts) {
 			if err != nil {
-				err = command.ListError(err, r, opts)
+				err = resource.ListError(err, r, opts)
 			}
 			if !yield(row, err) {
 				return
@@ -135,8 +136,8 @@ func (c *getCommand) startParts(parts []tablePart, errs *[]error) (started []tab
 	}
 }
 
-func (c *getCommand) include(target command.Target) metav1.IncludeObjectPolicy {
-	return c.output.Include(c.selection.AllNamespaces && target.Resource.APIResource().Namespaced)
+func (c *getCommand) include(target resource.Target) metav1.IncludeObjectPolicy {
+	return c.output.Include(c.finder.Selection.AllNamespaces && target.Resource.APIResource().Namespaced)
 }
 
 func hasSeveralKinds(parts []tablePart) bool {
@@ -153,7 +154,7 @@ func (c *getCommand) tableOptions(r *dynamic.Resource, withKind bool) *print.Tab
 	resource := r.APIResource()
 	return &print.TableOptions{
 		Kind: resource.GVK.GroupKind(), WithKind: withKind,
-		WithNamespace: c.selection.AllNamespaces && resource.Namespaced,
+		WithNamespace: c.finder.Selection.AllNamespaces && resource.Namespaced,
 		WithEvents:    c.outputWatchEvents,
 	}
 }

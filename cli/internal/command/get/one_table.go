@@ -71,7 +71,7 @@ func (c *getCommand) printOneTable(ctx context.Context, parts []tablePart) error
 			break
 		}
 	}
-	table, err := c.output.Table(c.Out, &print.TableOptions{WithNamespace: c.selection.AllNamespaces, WithEvents: c.outputWatchEvents})
+	table, err := c.output.Table(c.Out, &print.TableOptions{WithNamespace: c.finder.Selection.AllNamespaces, WithEvents: c.outputWatchEvents})
 	if err != nil {
 		return err
 	}

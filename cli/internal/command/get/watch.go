@@ -8,11 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/cli/resource"
+
+	"github.com/anykind/anykind/cli/exit"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -20,7 +23,7 @@ import (
 
 // watchEvent is an object or table row of a list or watch.
 type watchEvent struct {
-	target    command.Target
+	target    resource.Target
 	eventType watch.EventType
 	row       *dynamic.TableRow
 	object    *unstructured.Object
@@ -29,7 +32,7 @@ type watchEvent struct {
 }
 
 // runWatch prints the objects of all targets and then their changes, until ctx is done.
-func (c *getCommand) runWatch(ctx context.Context, targets []command.Target) error {
+func (c *getCommand) runWatch(ctx context.Context, targets []resource.Target) error {
 	if len(targets) == 0 {
 		return c.noResources(ctx, targets)
 	}
@@ -62,7 +65,7 @@ func (c *getCommand) runWatch(ctx context.Context, targets []command.Target) err
 	}
 	group.Wait()
 	if interrupted.Err() != nil {
-		return &command.ExitError{Code: 1} // as in kubectl get -w
+		return &exit.Error{Code: 1} // as in kubectl get -w
 	}
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {
@@ -73,7 +76,7 @@ func (c *getCommand) runWatch(ctx context.Context, targets []command.Target) err
 }
 
 // watchPrinter returns a function for writing an event.
-func (c *getCommand) watchPrinter(targets []command.Target) (func(watchEvent, *union) error, error) {
+func (c *getCommand) watchPrinter(targets []resource.Target) (func(watchEvent, *union) error, error) {
 	if !c.output.IsTable() {
 		printer, err := c.output.Printer(c.Out)
 		if err != nil {
@@ -92,7 +95,7 @@ func (c *getCommand) watchPrinter(targets []command.Target) (func(watchEvent, *u
 	opts := c.tableOptions(targets[0].Resource, false)
 	isUnion := hasSeveralMappings(targets)
 	if isUnion {
-		opts = &print.TableOptions{WithNamespace: c.selection.AllNamespaces, WithEvents: c.outputWatchEvents}
+		opts = &print.TableOptions{WithNamespace: c.finder.Selection.AllNamespaces, WithEvents: c.outputWatchEvents}
 	}
 	table, err := c.output.Table(c.Out, opts)
 	if err != nil {
@@ -117,7 +120,7 @@ func (c *getCommand) watchPrinter(targets []command.Target) (func(watchEvent, *u
 	}, nil
 }
 
-func hasSeveralMappings(targets []command.Target) bool {
+func hasSeveralMappings(targets []resource.Target) bool {
 	for _, target := range targets {
 		if target.Resource.APIResource() != targets[0].Resource.APIResource() {
 			return true
@@ -128,9 +131,9 @@ func hasSeveralMappings(targets []command.Target) bool {
 
 // watchTarget emits the objects of a target and then their changes. It resumes a closed or broken watch after a backoff. If the
 // resourceVersion has expired, it lists and emits all objects again. It ends with any other error.
-func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emit func(watchEvent) error) error {
+func (c *getCommand) watchTarget(ctx context.Context, target resource.Target, emit func(watchEvent) error) error {
 	for first := true; ; first = false {
-		opts := c.selection.ListOptions()
+		opts := c.finder.Selection.ListOptions()
 		opts.Limit = 0 // a watch has no pages
 		opts.AllowWatchBookmarks = true
 		var err error
@@ -158,7 +161,7 @@ func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emi
 }
 
 // watchList emits the existing objects unless silent is set, and returns the resourceVersion for the watch.
-func (c *getCommand) watchList(ctx context.Context, target command.Target, emit func(watchEvent) error, silent bool) (string, error) {
+func (c *getCommand) watchList(ctx context.Context, target resource.Target, emit func(watchEvent) error, silent bool) (string, error) {
 	if target.Name != "" { // a missing object cannot be watched
 		if _, err := target.Resource.Metadata().Get(ctx, target.Name, nil); err != nil {
 			return "", err
@@ -205,7 +208,7 @@ func (c *getCommand) watchList(ctx context.Context, target command.Target, emit 
 }
 
 // watchOnce emits the changes of a watch until the server closes it, and sets opts to resume it.
-func (c *getCommand) watchOnce(ctx context.Context, target command.Target, opts *metav1.ListOptions, emit func(watchEvent) error) error {
+func (c *getCommand) watchOnce(ctx context.Context, target resource.Target, opts *metav1.ListOptions, emit func(watchEvent) error) error {
 	handle := target.Resource.Named(target.Name)
 	if !c.output.IsTable() {
 		return watchFrom(ctx, handle, opts, func(event unstructured.WatchEvent[unstructured.Object]) (string, error) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
@@ -65,7 +67,7 @@ func (c *canI) validate(args []string) error {
 	case c.list:
 		return nil
 	case len(args) != 2:
-		return command.WithHelp(errors.New("you must specify two arguments: verb resource or verb resource/resourceName."),
+		return exit.WithHelp(errors.New("you must specify two arguments: verb resource or verb resource/resourceName."),
 			"\nSee 'anyctl auth can-i -h' for help and examples.")
 	case strings.HasPrefix(args[1], "/") && c.subresource != "":
 		return errors.New("--subresource can not be used with NonResourceURL")
@@ -119,7 +121,7 @@ func (c *canI) report(review *unstructured.Object) error {
 		}
 	}
 	if !allowed {
-		return &command.ExitError{Code: 1}
+		return &exit.Error{Code: 1}
 	}
 	return nil
 }

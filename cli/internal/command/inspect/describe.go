@@ -7,32 +7,32 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/resource"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/describe"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/anykind/anykind/unstructured/manifest"
 )
 
 // describer is the command describe.
 type describer struct {
 	*command.State
 
-	selection  flags.Selection
-	files      flags.Files
+	finder     resource.Finder
 	showEvents bool
 	eventsSet  bool
 	described  int
 }
 
 func describeCommand(s *command.State) *cobra.Command {
-	d := &describer{State: s, showEvents: true, files: flags.Files{Reader: manifest.Reader{In: s.In}}}
+	d := &describer{State: s, showEvents: true, finder: resource.Finder{Connection: s.Connection, AllowTypes: true}}
+	d.finder.Files.In = s.In
 	cmd := &cobra.Command{
 		Use:   "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)",
 		Short: "Show details of objects of any kind",
@@ -44,42 +44,42 @@ func describeCommand(s *command.State) *cobra.Command {
 			return d.run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().StringVarP(&d.selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
-	cmd.Flags().BoolVarP(&d.selection.AllNamespaces, "all-namespaces", "A", false, "Describe the objects of all namespaces")
+	cmd.Flags().StringVarP(&d.finder.Selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
+	cmd.Flags().BoolVarP(&d.finder.Selection.AllNamespaces, "all-namespaces", "A", false, "Describe the objects of all namespaces")
 	cmd.Flags().BoolVar(&d.showEvents, "show-events", d.showEvents,
 		"Show the events of the objects; by default those of a single object that is named")
-	d.selection.AddChunkFlag(cmd.Flags())
-	d.files.AddFlags(cmd.Flags(), "containing the objects to describe")
+	d.finder.Selection.AddChunkFlag(cmd.Flags())
+	d.finder.Files.AddFlags(cmd.Flags(), "containing the objects to describe")
 	return cmd
 }
 
 func (d *describer) run(ctx context.Context, args []string) error {
-	if len(args) == 0 && d.files.IsEmpty() {
+	if len(args) == 0 && d.finder.Files.IsEmpty() {
 		return errors.New("You must specify the type of resource to describe. " +
 			"Use \"anyctl api-resources\" for a complete list of supported resources.")
 	}
-	targets, err := d.Targets(ctx, args, &command.TargetOptions{Selection: d.selection, Files: &d.files, AllowAll: true})
+	targets, err := d.finder.Targets(ctx, args)
 	if err != nil {
 		return err
 	}
 	if !d.eventsSet {
 		d.showEvents = len(targets) == 1 && targets[0].Name != ""
 	}
-	found, err := d.Visit(ctx, targets, &d.selection, d.describe)
+	found, err := d.finder.Visit(ctx, targets, d.describe)
 	if apierrors.IsNotFound(err) && len(targets) == 1 && len(args) == 2 {
 		return d.describePrefix(ctx, targets[0], err)
 	}
 	if found == 0 && err == nil {
-		return d.reportNone(ctx)
+		return reportNone(ctx, d.State, &d.finder)
 	}
 	return err
 }
 
 // describePrefix describes the objects with target.Name as prefix. It returns notFound without a match.
-func (d *describer) describePrefix(ctx context.Context, target command.Target, notFound error) error {
+func (d *describer) describePrefix(ctx context.Context, target resource.Target, notFound error) error {
 	prefix := target.Name
 	target.Name = ""
-	_, err := d.Visit(ctx, []command.Target{target}, &d.selection,
+	_, err := d.finder.Visit(ctx, []resource.Target{target},
 		func(ctx context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
 			if !strings.HasPrefix(obj.GetName(), prefix) {
 				return nil
@@ -92,14 +92,10 @@ func (d *describer) describePrefix(ctx context.Context, target command.Target, n
 	return err
 }
 
-func (d *describer) reportNone(ctx context.Context) error {
-	if d.selection.AllNamespaces {
-		d.Errorf("No resources found")
-		return nil
-	}
-	namespace, _, err := d.Connection.Namespace(ctx)
+func reportNone(ctx context.Context, s *command.State, finder *resource.Finder) error {
+	text, err := finder.NoneFound(ctx, nil)
 	if err == nil {
-		d.Errorf("No resources found in %s namespace.", namespace)
+		s.Errorf("%s", text)
 	}
 	return err
 }

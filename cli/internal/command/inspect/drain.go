@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,7 +120,7 @@ func (d *drainer) run(ctx context.Context, nodes []node) error {
 	for _, text := range errs {
 		d.Errorf("%s", text)
 	}
-	return &command.ExitError{Code: 1}
+	return &exit.Error{Code: 1}
 }
 
 // podsOf lists the pods of a node and decides about each.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -182,7 +184,7 @@ func explainError(err error) error {
 	if len(unknown.Suggestions) == 0 {
 		return err
 	}
-	return command.WithHelp(err, "\nDid you mean "+strings.Join(unknown.Suggestions, ", ")+"?")
+	return exit.WithHelp(err, "\nDid you mean "+strings.Join(unknown.Suggestions, ", ")+"?")
 }
 
 func (o *explainOptions) print(explanation *schema.Explanation) error {

@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/anykind/anykind/cli/resource"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -40,7 +42,7 @@ func printOwners(ctx context.Context, cmd *cobra.Command, s *command.State, args
 	if len(args) < names || len(args) > names+1 {
 		return command.UsageError(cmd, "an object and at most one field are required: who TYPE/NAME [FIELD]")
 	}
-	targets, err := s.Targets(ctx, args[:names], &command.TargetOptions{})
+	targets, err := (&resource.Finder{Connection: s.Connection}).Targets(ctx, args[:names])
 	if err != nil {
 		return err
 	}

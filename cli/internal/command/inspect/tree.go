@@ -7,10 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/resource"
+
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/ownertree"
 	"github.com/anykind/anykind/cli/internal/printable"
@@ -25,12 +28,12 @@ import (
 type treeOptions struct {
 	*command.State
 
-	selection     flags.Selection
+	finder        resource.Finder
 	exitWithState bool
 }
 
 func treeCommand(s *command.State) *cobra.Command {
-	o := &treeOptions{State: s}
+	o := &treeOptions{State: s, finder: resource.Finder{Connection: s.Connection, AllowTypes: true}}
 	cmd := &cobra.Command{
 		Use:   "tree (TYPE [NAME... | -l label] | TYPE/NAME...)",
 		Short: "Show what objects own, with the readiness of each",
@@ -44,21 +47,21 @@ func treeCommand(s *command.State) *cobra.Command {
 			return o.run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().StringVarP(&o.selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
-	cmd.Flags().BoolVarP(&o.selection.AllNamespaces, "all-namespaces", "A", false, "Show the objects of all namespaces")
+	cmd.Flags().StringVarP(&o.finder.Selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
+	cmd.Flags().BoolVarP(&o.finder.Selection.AllNamespaces, "all-namespaces", "A", false, "Show the objects of all namespaces")
 	cmd.Flags().BoolVar(&o.exitWithState, "exit-code", false, "End with exit code 1 unless every object is Current")
 	return cmd
 }
 
 func (o *treeOptions) run(ctx context.Context, args []string) error {
-	targets, err := o.Targets(ctx, args, &command.TargetOptions{Selection: o.selection, AllowAll: true})
+	targets, err := o.finder.Targets(ctx, args)
 	if err != nil {
 		return err
 	}
 	var subjects []ownertree.Subject
 	namespace := ""
 	sameNamespace := true
-	_, err = o.Visit(ctx, targets, &o.selection, func(_ context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
+	_, err = o.finder.Visit(ctx, targets, func(_ context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
 		if obj.GetUID() == "" {
 			return fmt.Errorf("tree %s: the object has no UID, so no object can name it as owner", print.Name(obj))
 		}
@@ -73,7 +76,7 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(subjects) == 0 {
-		return (&describer{State: o.State, selection: o.selection}).reportNone(ctx)
+		return reportNone(ctx, o.State, &o.finder)
 	}
 	if !sameNamespace {
 		namespace = ""
@@ -100,7 +103,7 @@ func (o *treeOptions) write(tree *ownertree.Tree, namespace string) error {
 	}
 	o.warnUnread(tree.Unread)
 	if o.exitWithState && !allCurrent(tree.Roots) {
-		return &command.ExitError{Code: 1}
+		return &exit.Error{Code: 1}
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
@@ -48,15 +50,15 @@ func diffCommand(s *command.State) *cobra.Command {
 		Example: "  anyctl diff -f pod.json\n  cat service.yaml | anyctl diff -f -",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := o.run(cmd, s, args)
-			var exit *command.ExitError
-			if err != nil && !errors.As(err, &exit) {
-				err = &command.ExitError{Code: codeFailed, Err: err}
+			var hasCode *exit.Error
+			if err != nil && !errors.As(err, &hasCode) {
+				err = &exit.Error{Code: codeFailed, Err: err}
 			}
 			return err
 		},
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &command.ExitError{Code: codeFailed, Err: command.UsageError(cmd, "%s", err)}
+		return &exit.Error{Code: codeFailed, Err: command.UsageError(cmd, "%s", err)}
 	})
 	fs := cmd.Flags()
 	o.addFlags(fs, s, "diff")
@@ -221,10 +223,10 @@ func runDiff(ctx context.Context, s *command.State, before, after string) error 
 	diff.Stdout = printable.Unwrap(s.Out) // in colours
 	diff.Stderr = printable.Unwrap(s.Err)
 	err := diff.Run()
-	var exit *exec.ExitError
+	var ended *exec.ExitError
 	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == codeDifferent:
-		return &command.ExitError{Code: codeDifferent}
+	case errors.As(err, &ended) && ended.ExitCode() == codeDifferent:
+		return &exit.Error{Code: codeDifferent}
 	case err != nil:
 		var start *exec.Error
 		if errors.As(err, &start) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/anykind/anykind/cli/resource"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -73,10 +75,10 @@ func (f *planFlags) validate(cmd *cobra.Command, args []string) error {
 
 // plan reads the files and plans their apply. The copy of the cluster is closed.
 func (f *planFlags) plan(ctx context.Context, s *command.State, onWarning func(context.Context, string)) (_ *plan.Plan, objects []*manifest.Object, err error) {
-	if objects, err = command.ReadFiles(ctx, &f.files, nil); err != nil {
+	if objects, err = resource.ReadFiles(ctx, &f.files, nil); err != nil {
 		return nil, nil, err
 	}
-	if objects, err = command.SelectFiles(objects, f.labelSelector); err != nil {
+	if objects, err = resource.SelectFiles(objects, f.labelSelector); err != nil {
 		return nil, nil, err
 	}
 	client, err := s.Client(ctx)
@@ -118,7 +120,7 @@ func checkNamespaces(planned *plan.Plan, namespace string) error {
 func kubectlError(change *plan.Change, obj *manifest.Object) error {
 	var noMatch *restmapper.NoMatchError
 	if errors.As(change.Err, &noMatch) {
-		return command.ResolveError(obj, change.Err)
+		return resource.ResolveError(obj, change.Err)
 	}
 	return change.Err
 }

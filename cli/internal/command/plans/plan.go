@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
@@ -73,7 +75,7 @@ func (o *planOptions) run(cmd *cobra.Command, s *command.State, args []string) e
 		return err
 	}
 	if planned.Err() != nil {
-		return &command.ExitError{Code: 1} // the output has the errors
+		return &exit.Error{Code: 1} // the output has the errors
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,7 +56,7 @@ func (e *environment) run(t *testing.T, manifest string, args ...string) result 
 	root.SetArgs(args)
 	err := root.ExecuteContext(t.Context())
 	state.Connection.Close()
-	code := command.Report(&stderr, err)
+	code := exit.Report(&stderr, err)
 	mask := strings.NewReplacer(e.namespace, "NAMESPACE")
 	return result{mask.Replace(stdout.String()), mask.Replace(stderr.String()), code}
 }

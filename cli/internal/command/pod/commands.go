@@ -4,6 +4,8 @@ package pod
 import (
 	"context"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
@@ -19,7 +21,7 @@ func Commands(s *command.State) []*cobra.Command {
 // interrupted returns a silent ExitError with code 1 if ctx is done, as in kubectl. Otherwise it returns err.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return &command.ExitError{Code: 1}
+		return &exit.Error{Code: 1}
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
@@ -178,9 +180,9 @@ func (o *copyOptions) isFolder(ctx context.Context, pods *dynamic.Resource, pod,
 
 // commandError converts a failure of tar in the container to an ExitError with tar's exit code.
 func commandError(err error) error {
-	var exit *stream.ExitError
-	if errors.As(err, &exit) {
-		return &command.ExitError{Code: exit.Code, Err: err}
+	var ended *stream.ExitError
+	if errors.As(err, &ended) {
+		return &exit.Error{Code: ended.Code, Err: err}
 	}
 	return err
 }

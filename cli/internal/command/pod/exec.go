@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/anykind/anykind/cli/resource"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/flags"
@@ -70,7 +72,7 @@ func (o *session) find(ctx context.Context, files *flags.Files, args []string) (
 	if files.IsEmpty() {
 		return findPod(ctx, o.State, args[0], o.timeout, purpose, compareForStreams)
 	}
-	targets, err := o.Targets(ctx, args, &command.TargetOptions{Files: files})
+	targets, err := (&resource.Finder{Connection: o.Connection, Files: *files}).Targets(ctx, args)
 	if err != nil {
 		return nil, err
 	}

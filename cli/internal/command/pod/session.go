@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -90,13 +92,13 @@ func (o *session) streams(ctx context.Context, firstSizes func(stream.TerminalSi
 
 // exitError converts the result of a command in a container to the error of the program.
 func (o *session) exitError(err error) error {
-	var exit *stream.ExitError
+	var ended *stream.ExitError
 	if apierrors.IsInternalError(err) { // an error of the node, such as a missing program
 		return errors.New(command.ServerMessage(err))
 	}
-	if !errors.As(err, &exit) {
+	if !errors.As(err, &ended) {
 		return err
 	}
-	o.Errorf("command terminated with exit code %d", exit.Code)
-	return &command.ExitError{Code: exit.Code}
+	o.Errorf("command terminated with exit code %d", ended.Code)
+	return &exit.Error{Code: ended.Code}
 }

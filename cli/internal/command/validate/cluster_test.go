@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -48,7 +50,7 @@ metadata: {name: old}
 		root.SetArgs(append([]string{"validate"}, args...))
 		err := root.ExecuteContext(t.Context())
 		state.Connection.Close()
-		code := command.Report(&errs, err)
+		code := exit.Report(&errs, err)
 		require.Empty(t, errs.String())
 		return out.String(), code
 	}

@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/resource"
+
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,7 +74,7 @@ func (o *options) run(ctx context.Context, s *command.State, args []string) erro
 	}
 	o.files.In = s.In
 	o.files.FieldLines = true
-	objects, broken := command.ReadFiles(ctx, &o.files, args)
+	objects, broken := resource.ReadFiles(ctx, &o.files, args)
 	if broken != nil && len(objects) == 0 {
 		return notChecked(broken)
 	}
@@ -87,11 +91,11 @@ func (o *options) run(ctx context.Context, s *command.State, args []string) erro
 	}
 	switch {
 	case r.Invalid > 0:
-		return errors.Join(&command.ExitError{Code: invalidCode}, broken) // the output has the problems
+		return errors.Join(&exit.Error{Code: invalidCode}, broken) // the output has the problems
 	case broken != nil:
 		return notChecked(broken)
 	case r.WithoutSchema > 0:
-		return &command.ExitError{Code: notCheckedCode}
+		return &exit.Error{Code: notCheckedCode}
 	}
 	return nil
 }
@@ -100,7 +104,7 @@ func notChecked(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &command.ExitError{Code: notCheckedCode, Err: err}
+	return &exit.Error{Code: notCheckedCode, Err: err}
 }
 
 func save(ctx context.Context, s *command.State, dir string) error {

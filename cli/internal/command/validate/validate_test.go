@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/cli/exit"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -87,7 +89,7 @@ func run(t *testing.T, in string, args ...string) (stdout, stderr string, code i
 	state.Connection.Kubeconfig = filepath.Join(t.TempDir(), "missing")
 	root := command.Root(state, validate.Commands(state)...)
 	root.SetArgs(append([]string{"validate"}, args...))
-	code = command.Report(&errs, root.ExecuteContext(t.Context()))
+	code = exit.Report(&errs, root.ExecuteContext(t.Context()))
 	return out.String(), errs.String(), code
 }
 

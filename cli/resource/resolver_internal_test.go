@@ -1,4 +1,4 @@
-package command
+package resource
 
 import (
 	"strings"
@@ -24,13 +24,13 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-func TestFileResolver_KindsOfTheSameManifest(t *testing.T) {
+func TestResolver_KindsOfTheSameManifest(t *testing.T) {
 	c := client.Connect(t, "admin")
 	client.DeleteAtEnd(t, client.Resource(t, c, "customresourcedefinitions"), "leaves.manifest.example.com")
 	objects, err := manifest.Decode("all.yaml", strings.NewReader(
 		"apiVersion: manifest.example.com/v1\nkind: Leaf\nmetadata: {name: a}\n---\n"+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n---"+definition))
 	require.NoError(t, err)
-	resolver := newFileResolver(c.WithDefaults(&dynamic.Defaults{FieldManager: "test"}), "")
+	resolver := newResolver(c.WithDefaults(&dynamic.Defaults{FieldManager: "test"}), "", "default")
 	var resources []string
 	ordered, err := InstallOrder(objects, "default")
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestFileResolver_KindsOfTheSameManifest(t *testing.T) {
 	assert.Equal(t, []string{"customresourcedefinitions.apiextensions.k8s.io", "configmaps", "leaves.manifest.example.com"}, resources)
 }
 
-func TestFileResolver_Errors(t *testing.T) {
+func TestResolver_Errors(t *testing.T) {
 	c := client.Connect(t, "admin")
 	for _, test := range []struct{ manifest, want string }{
 		{
@@ -61,7 +61,7 @@ func TestFileResolver_Errors(t *testing.T) {
 	} {
 		objects, err := manifest.Decode("all.yaml", strings.NewReader(test.manifest))
 		require.NoError(t, err)
-		resolver := newFileResolver(c, "")
+		resolver := newResolver(c, "", "default")
 		for _, obj := range objects {
 			_, err = resolver.Resolve(t.Context(), obj)
 		}

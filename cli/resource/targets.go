@@ -1,15 +1,18 @@
-package command
+package resource
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/exit"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -21,32 +24,22 @@ type Target struct {
 	Name string
 }
 
-// TargetOptions configures Targets.
-type TargetOptions struct {
-	Selection flags.Selection
-	// Files are the files of -f, or nil. Non-empty Files replace the arguments.
-	Files *flags.Files
-	// All selects all objects of the types, like --all.
-	All bool
-	// AllowAll accepts a type without names or selectors for all its objects, as in get and describe.
-	AllowAll bool
-}
-
-// Targets resolves files or arguments as kubectl does: TYPE[,TYPE] [NAME…], or TYPE/NAME…. Names are rejected with selectors or
-// All.
-func (s *State) Targets(ctx context.Context, args []string, opts *TargetOptions) ([]Target, error) {
-	if opts.Files != nil && !opts.Files.IsEmpty() {
-		return s.fileTargets(ctx, args, opts)
+// Targets returns what the arguments TYPE[,TYPE] [NAME…] or TYPE/NAME…, or Files name. It sends no request for objects, except for
+// a label selector with files: the selector is matched with the labels of the stored objects.
+func (f *Finder) Targets(ctx context.Context, args []string) ([]Target, error) {
+	if !f.Files.IsEmpty() {
+		return f.fileTargets(ctx, args)
 	}
 	pairs, types, names, err := parseTargets(args)
 	if err != nil {
 		return nil, err
 	}
-	bySelector := opts.All || opts.Selection.LabelSelector != "" || opts.Selection.FieldSelector != ""
-	if opts.All && (opts.Selection.LabelSelector != "" || opts.Selection.FieldSelector != "") {
-		return nil, errors.New("setting 'all' parameter but found a non empty selector. ")
-	}
+	hasSelector := f.Selection.LabelSelector != "" || f.Selection.FieldSelector != ""
+	isStrict := f.All && f.RejectNamesWithAll
+	bySelector := isStrict || hasSelector
 	switch {
+	case isStrict && hasSelector:
+		return nil, errors.New("setting 'all' parameter but found a non empty selector. ")
 	case bySelector && len(names) > 0:
 		return nil, errors.New("name cannot be provided when a selector is specified")
 	case bySelector && len(pairs) > 0:
@@ -54,22 +47,22 @@ func (s *State) Targets(ctx context.Context, args []string, opts *TargetOptions)
 	case bySelector && types == "":
 		return nil, errors.New("at least one resource must be specified to use a selector")
 	case len(pairs) > 0:
-		return s.pairTargets(ctx, pairs, opts)
+		return f.pairTargets(ctx, pairs)
 	case types == "":
-		return nil, WithHelp(errors.New("You must provide one or more resources by argument or filename."),
+		return nil, exit.WithHelp(errors.New("You must provide one or more resources by argument or filename."),
 			"\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'")
 	}
-	return s.typeTargets(ctx, types, names, bySelector || opts.AllowAll, opts)
+	return f.typeTargets(ctx, types, names, bySelector || f.AllowTypes || f.All)
 }
 
-// Visit calls visit for every object of the targets. It continues after errors and returns them joined, and stops if ctx is done.
+// Visit calls visit for every object of targets. It continues after errors and returns them joined, and stops if ctx is done.
 // found is the number of objects.
-func (s *State) Visit(ctx context.Context, targets []Target, selection *flags.Selection,
+func (f *Finder) Visit(ctx context.Context, targets []Target,
 	visit func(ctx context.Context, in *dynamic.Resource, obj *unstructured.Object) error,
 ) (found int, err error) {
 	var errs []error
 	for _, target := range targets {
-		for obj, err := range target.Objects(ctx, selection.ListOptions()) {
+		for obj, err := range target.Objects(ctx, f.Selection.ListOptions()) {
 			if err != nil {
 				errs = append(errs, err)
 				break
@@ -84,6 +77,16 @@ func (s *State) Visit(ctx context.Context, targets []Target, selection *flags.Se
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// NoneFound returns the text for targets without an object, such as "No resources found in default namespace."
+func (f *Finder) NoneFound(ctx context.Context, targets []Target) (string, error) {
+	isClusterScoped := func(t Target) bool { return !t.Resource.APIResource().Namespaced }
+	if f.Selection.AllNamespaces || slices.ContainsFunc(targets, isClusterScoped) {
+		return "No resources found", nil
+	}
+	namespace, _, err := f.Connection.Namespace(ctx)
+	return fmt.Sprintf("No resources found in %s namespace.", namespace), err
 }
 
 // Objects yields the named object, or the objects selected by opts.
@@ -104,6 +107,24 @@ func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) func(yiel
 		obj, err := t.Resource.Get(ctx, t.Name, nil)
 		yield(obj, err)
 	}
+}
+
+// ListError rewrites the message of a rejected list as kubectl does, with the resource and the selectors. Only errors 400 and 404
+// are rewritten.
+func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
+	var status *apierrors.StatusError
+	if apierrors.IsResourceExpired(err) || !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return err
+	}
+	changed := *status
+	what := r.APIResource().GVR.String()
+	if opts.LabelSelector == "" && opts.FieldSelector == "" {
+		changed.ErrStatus.Message = fmt.Sprintf("Unable to list %q: %v", what, status.ErrStatus.Message)
+	} else {
+		changed.ErrStatus.Message = fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: %v",
+			what, opts.LabelSelector, opts.FieldSelector, status.ErrStatus.Message)
+	}
+	return &changed
 }
 
 // In returns the handle in the namespace of obj.
@@ -146,19 +167,19 @@ func parseTargets(args []string) (pairs []pair, types string, names []string, er
 	return pairs, "", nil, nil
 }
 
-func (s *State) pairTargets(ctx context.Context, pairs []pair, opts *TargetOptions) ([]Target, error) {
+func (f *Finder) pairTargets(ctx context.Context, pairs []pair) ([]Target, error) {
 	handles := map[string]*dynamic.Resource{}
 	targets := make([]Target, 0, len(pairs))
 	for _, pair := range pairs {
 		handle, ok := handles[pair.resource]
 		if !ok {
 			var err error
-			if handle, err = s.Connection.Handle(ctx, pair.resource); err != nil {
+			if handle, err = f.Connection.Handle(ctx, pair.resource); err != nil {
 				return nil, err
 			}
 			handles[pair.resource] = handle
 		}
-		if err := namedInOneNamespace(handle, opts); err != nil {
+		if err := f.namedInOneNamespace(handle); err != nil {
 			return nil, err
 		}
 		targets = append(targets, Target{Resource: handle, Name: pair.name})
@@ -166,31 +187,31 @@ func (s *State) pairTargets(ctx context.Context, pairs []pair, opts *TargetOptio
 	return targets, nil
 }
 
-func namedInOneNamespace(handle *dynamic.Resource, opts *TargetOptions) error {
-	if opts.Selection.AllNamespaces && handle.APIResource().Namespaced {
+func (f *Finder) namedInOneNamespace(handle *dynamic.Resource) error {
+	if f.Selection.AllNamespaces && handle.APIResource().Namespaced {
 		return errors.New("a resource cannot be retrieved by name across all namespaces")
 	}
 	return nil
 }
 
-func (s *State) typeTargets(ctx context.Context, types string, names []string, allowAll bool, opts *TargetOptions) ([]Target, error) {
-	handles, err := s.Connection.Handles(ctx, types)
+func (f *Finder) typeTargets(ctx context.Context, types string, names []string, allowAll bool) ([]Target, error) {
+	handles, err := f.Connection.Handles(ctx, types)
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 && !allowAll {
-		return nil, fmt.Errorf("resource(s) were provided, but no name was specified")
+		return nil, errors.New("resource(s) were provided, but no name was specified")
 	}
 	var targets []Target
 	for _, handle := range handles {
 		if len(names) == 0 {
-			if opts.Selection.AllNamespaces {
+			if f.Selection.AllNamespaces {
 				handle = handle.AllNamespaces()
 			}
 			targets = append(targets, Target{Resource: handle})
 			continue
 		}
-		if err := namedInOneNamespace(handle, opts); err != nil {
+		if err := f.namedInOneNamespace(handle); err != nil {
 			return nil, err
 		}
 		for _, name := range names {
@@ -201,16 +222,16 @@ func (s *State) typeTargets(ctx context.Context, types string, names []string, a
 }
 
 // fileTargets returns the objects named in files. A label selector is matched with the labels of the stored objects.
-func (s *State) fileTargets(ctx context.Context, args []string, opts *TargetOptions) ([]Target, error) {
-	objects, err := ReadFiles(ctx, opts.Files, args)
+func (f *Finder) fileTargets(ctx context.Context, args []string) ([]Target, error) {
+	objects, err := ReadFiles(ctx, &f.Files, args)
 	if err != nil {
 		return nil, err
 	}
-	selector, err := parseSelector(opts.Selection.LabelSelector)
+	selector, err := parseSelector(f.Selection.LabelSelector)
 	if err != nil {
 		return nil, err
 	}
-	resolver, err := s.NewFileResolver(ctx)
+	resolver, err := NewResolver(ctx, f.Connection)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package command
+package resource
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/cli/exit"
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
@@ -18,31 +20,37 @@ import (
 // establishTimeout limits the wait for the definition of an object's kind.
 const establishTimeout = 30 * time.Second
 
-// FileResolver finds the resources of objects in files, including resources defined in the files themselves.
-type FileResolver struct {
+// Resolver finds the resources of objects in files, including resources defined in the files themselves.
+type Resolver struct {
 	client      *dynamic.Client
 	definitions map[schema.GroupKind]*unstructured.Object // not known to be established
-	// namespace is the value of --namespace, or "".
+	// required is the value of --namespace, or "".
+	required string
+	// namespace is the namespace of objects without a namespace.
 	namespace string
 }
 
-// NewFileResolver returns a FileResolver with the client of the connection flags.
-func (s *State) NewFileResolver(ctx context.Context) (*FileResolver, error) {
-	client, err := s.Client(ctx)
+// NewResolver returns a Resolver with the client of a connection.
+func NewResolver(ctx context.Context, c *flags.Connection) (*Resolver, error) {
+	client, err := c.Client(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return newFileResolver(client, s.Connection.NamespaceFlag), nil
+	namespace, _, err := c.Namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newResolver(client, c.NamespaceFlag, namespace), nil
 }
 
-func newFileResolver(client *dynamic.Client, namespace string) *FileResolver {
-	return &FileResolver{client: client, definitions: map[schema.GroupKind]*unstructured.Object{}, namespace: namespace}
+func newResolver(client *dynamic.Client, required, namespace string) *Resolver {
+	return &Resolver{client: client, definitions: map[schema.GroupKind]*unstructured.Object{}, required: required, namespace: namespace}
 }
 
-// Resolve returns the handle on the resource of an object, as [dynamic.Client.ForObjects] does. If an earlier object was
+// Resolve finds the resource of an object, as [dynamic.Client.ForObjects] does. If an earlier object was
 // the CustomResourceDefinition of its kind, Resolve waits until the definition is established. The caller must have created it before.
 // Resolve rejects an object in a namespace other than --namespace. All other errors have the object's position.
-func (r *FileResolver) Resolve(ctx context.Context, obj *manifest.Object) (*dynamic.ManifestObject, error) {
+func (r *Resolver) Resolve(ctx context.Context, obj *manifest.Object) (*Info, error) {
 	kind := obj.GroupVersionKind()
 	definition := r.definitions[kind.GroupKind()]
 	found, err := r.resolve(ctx, obj, definition)
@@ -53,13 +61,13 @@ func (r *FileResolver) Resolve(ctx context.Context, obj *manifest.Object) (*dyna
 	if defined, isDefinition := dynamic.DefinedKind(obj.Object); isDefinition {
 		r.definitions[defined] = found.Object
 	}
-	if own := found.Object.GetNamespace(); r.namespace != "" && own != "" && own != r.namespace {
-		return nil, fmt.Errorf("the namespace from the provided object %q does not match the namespace %q. You must pass '--namespace=%s' to perform this operation.", own, r.namespace, own)
+	if own := found.Object.GetNamespace(); r.required != "" && own != "" && own != r.required {
+		return nil, fmt.Errorf("the namespace from the provided object %q does not match the namespace %q. You must pass '--namespace=%s' to perform this operation.", own, r.required, own)
 	}
-	return found, nil
+	return newInfo(found.Resource, found.Object, obj.Source, r.namespace), nil
 }
 
-func (r *FileResolver) resolve(ctx context.Context, obj *manifest.Object, definition *unstructured.Object) (*dynamic.ManifestObject, error) {
+func (r *Resolver) resolve(ctx context.Context, obj *manifest.Object, definition *unstructured.Object) (*dynamic.ManifestObject, error) {
 	if definition != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, establishTimeout)
@@ -91,21 +99,9 @@ func ResolveError(obj *manifest.Object, err error) error {
 		return fmt.Errorf("%s: %w", obj.Position(), err)
 	}
 	kind := obj.GroupVersionKind()
-	return &notServedError{
-		text: fmt.Sprintf("resource mapping not found for name: %q namespace: %q from %q: no matches for kind %q in version %q\n%s: %v",
-			obj.GetName(), obj.GetNamespace(), obj.Source, kind.Kind, kind.GroupVersion(), obj.Position(), noMatch),
-		err: err,
-	}
+	return exit.WithText(err, fmt.Sprintf("resource mapping not found for name: %q namespace: %q from %q: no matches for kind %q in version %q\n%s: %v",
+		obj.GetName(), obj.GetNamespace(), obj.Source, kind.Kind, kind.GroupVersion(), obj.Position(), noMatch))
 }
-
-// notServedError is the error of an object with an unserved kind.
-type notServedError struct {
-	text string
-	err  error
-}
-
-func (e *notServedError) Error() string { return e.text }
-func (e *notServedError) Unwrap() error { return e.err }
 
 // InstallOrder returns the objects in the order of [dynamic.InstallOrder], one stage after the other. namespace is the namespace of
 // namespaced objects that name none.

@@ -1,4 +1,4 @@
-package command_test
+package exit_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/anykind/anykind/cli/exit"
 
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,24 +51,24 @@ func TestReport_Texts(t *testing.T) {
 		{errors.New("\x1b[2Ja\u009b\b\a\r\nb"), 1, "error: \ufffd[2Ja\ufffd\ufffd\ufffd\n  b\n"},
 		{errors.Join(errors.New("a"), errors.New("größer\t世界")), 1, "a\ngrößer\t世界\n"},
 		{errors.Join(fmt.Errorf("x: %w", errors.New("a\nb")), errors.New("c")), 1, "x: a\n  b\nc\n"},
-		{command.WithHelp(errors.New("a\nb"), "\nSee help"), 1, "error: a b\nSee help\n"},
-		{errors.Join(command.WithHelp(errors.New("a"), "\nSee help"), nil), 1, "error: a\nSee help\n"},
-		{&command.ExitError{Code: 7, Err: command.WithHelp(errors.New("a"), "\nSee help")}, 7, "error: a\nSee help\n"},
+		{exit.WithHelp(errors.New("a\nb"), "\nSee help"), 1, "error: a b\nSee help\n"},
+		{errors.Join(exit.WithHelp(errors.New("a"), "\nSee help"), nil), 1, "error: a\nSee help\n"},
+		{&exit.Error{Code: 7, Err: exit.WithHelp(errors.New("a"), "\nSee help")}, 7, "error: a\nSee help\n"},
 		{&apierrors.StatusError{ErrStatus: metav1.Status{Message: "odd\nfake"}}, 1, "Error from server: odd\n  fake\n"},
 		{&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonBadRequest, Message: denial}}, 1,
 			"Error from server (BadRequest): admission webhook \"w\" denied the request: \n\n  require-labels:\n    app: 'missing'\n"},
 		{manyLines, 1, "The Pod \"web\" is invalid: \n* a: x\n  * b: fake\n* c: y\n"},
-		{errors.Join(&command.ExitError{Code: 7}, errors.New("a")), 7, "error: a\n"},
-		{errors.Join(errors.New("a"), &command.ExitError{Code: 7}, errors.New("b")), 7, "a\nb\n"},
-		{errors.Join(&command.ExitError{Code: 7}, &command.ExitError{Code: 8}), 7, ""},
-		{fmt.Errorf("x: %w", &command.ExitError{Code: 7}), 7, ""},
-		{&command.ExitError{Code: 7}, 7, ""},
-		{&command.ExitError{Code: 7, Err: errors.New("said")}, 7, "error: said\n"},
+		{errors.Join(&exit.Error{Code: 7}, errors.New("a")), 7, "error: a\n"},
+		{errors.Join(errors.New("a"), &exit.Error{Code: 7}, errors.New("b")), 7, "a\nb\n"},
+		{errors.Join(&exit.Error{Code: 7}, &exit.Error{Code: 8}), 7, ""},
+		{fmt.Errorf("x: %w", &exit.Error{Code: 7}), 7, ""},
+		{&exit.Error{Code: 7}, 7, ""},
+		{&exit.Error{Code: 7, Err: errors.New("said")}, 7, "error: said\n"},
 		{fmt.Errorf("write: %w", syscall.EPIPE), 1, ""},
 		{io.ErrClosedPipe, 1, ""},
 	} {
 		var written strings.Builder
-		assert.Equal(t, c.code, command.Report(&written, c.err), "%v", c.err)
+		assert.Equal(t, c.code, exit.Report(&written, c.err), "%v", c.err)
 		assert.Equal(t, c.want, written.String())
 	}
 }
@@ -81,6 +83,6 @@ func TestState_ErrorfWritesOneLine(t *testing.T) {
 }
 
 func TestMessage_SilentExitError(t *testing.T) {
-	assert.Empty(t, command.Message(&command.ExitError{Code: 7}))
-	assert.Equal(t, "a\nb\n", command.Message(errors.Join(errors.New("a"), &command.ExitError{Code: 7}, errors.New("b"))))
+	assert.Empty(t, exit.Message(&exit.Error{Code: 7}))
+	assert.Equal(t, "a\nb\n", exit.Message(errors.Join(errors.New("a"), &exit.Error{Code: 7}, errors.New("b"))))
 }
