@@ -25,7 +25,11 @@ func (c *Connection) Client(ctx context.Context) (*dynamic.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := transport.Open(cfg)
+	withTimeout := *cfg
+	if c.timeout > 0 {
+		withTimeout.WrapTransport = withRequestTimeout(cfg.WrapTransport, c.timeout)
+	}
+	conn, err := transport.Open(&withTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,6 +58,7 @@ type Connection struct {
 
 	mu      sync.Mutex
 	config  *transport.Config
+	timeout time.Duration // of requests; 0 means none
 	conn    *transport.Conn
 	client  *dynamic.Client
 	schemas *schema.Client
@@ -71,8 +73,29 @@ func NewConnection() *Connection {
 	return c
 }
 
-// AddFlags defines kubectl's connection flags in fs, usually the persistent flags of the root command.
-func (c *Connection) AddFlags(fs *pflag.FlagSet) {
+// AddFlags defines kubectl's connection flags in fs, usually the persistent flags of the root command. Flags that fs defines
+// already are left out, and those named in without, with a dash for a shorthand: AddFlags(fs, "password", "-s"). A shorthand that
+// fs uses already is left out, too. A program's own flag can set a field of c in place of a flag that is left out.
+func (c *Connection) AddFlags(fs *pflag.FlagSet, without ...string) {
+	added := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.defineFlags(added)
+	addMissing(fs, added, without)
+}
+
+// addMissing adds flags to fs, without those and without shorthands that are in fs or in without.
+func addMissing(fs, added *pflag.FlagSet, without []string) {
+	added.VisitAll(func(flag *pflag.Flag) {
+		if fs.Lookup(flag.Name) != nil || slices.Contains(without, flag.Name) {
+			return
+		}
+		if flag.Shorthand != "" && (fs.ShorthandLookup(flag.Shorthand) != nil || slices.Contains(without, "-"+flag.Shorthand)) {
+			flag.Shorthand = ""
+		}
+		fs.AddFlag(flag)
+	})
+}
+
+func (c *Connection) defineFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Kubeconfig, "kubeconfig", c.Kubeconfig, "Path to the kubeconfig file to use for CLI requests.")
 	fs.StringVar(&c.CacheDir, "cache-dir", c.CacheDir, "Default cache directory")
 	fs.StringVar(&c.Context, "context", c.Context, "The name of the kubeconfig context to use")
@@ -105,7 +128,9 @@ func (e *ConfigError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// Config returns the configuration of the flags, the environment and the kubeconfig files. It is loaded once.
+// Config returns the configuration of the flags, the environment and the kubeconfig files. It is loaded once. Changes before the
+// first call of another method hold for the client. The timeout of --request-timeout is not part of it: the client adds it to
+// a WrapTransport of the program.
 func (c *Connection) Config(ctx context.Context) (*transport.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,12 +194,9 @@ func (c *Connection) override(cfg *transport.Config) error {
 	if err := c.overrideImpersonation(cfg); err != nil {
 		return err
 	}
-	timeout, err := parseTimeout(c.RequestTimeout)
-	if err != nil {
+	var err error
+	if c.timeout, err = parseTimeout(c.RequestTimeout); err != nil {
 		return err
-	}
-	if timeout > 0 {
-		cfg.WrapTransport = timeoutTransport(timeout)
 	}
 	cfg.DisableCompression = cfg.DisableCompression || c.DisableCompression
 	cfg.UserAgent = c.UserAgent

@@ -15,13 +15,15 @@ type Files struct {
 	kustomize string
 }
 
-// AddFlags defines -f, -R and -k in fs. Validate rejects -k with a hint. contents completes the help of -f, such as "containing the
+// AddFlags defines -f, -R and -k in fs, except for flags and shorthands that fs has. Validate rejects -k with a hint. contents completes the help of -f, such as "containing the
 // objects to apply".
 func (f *Files) AddFlags(fs *pflag.FlagSet, contents string) {
-	fs.StringSliceVarP(&f.Paths, "filename", "f", f.Paths, "The files "+contents+": files, folders, URLs, or - for standard input.")
-	fs.BoolVarP(&f.Recursive, "recursive", "R", f.Recursive, "Process the folders used in -f, --filename recursively.")
-	fs.StringVarP(&f.kustomize, "kustomize", "k", "", "Not supported: pipe the output of kustomize build to -f -.")
-	_ = fs.MarkHidden("kustomize") // the flag exists
+	added := pflag.NewFlagSet("", pflag.ContinueOnError)
+	added.StringSliceVarP(&f.Paths, "filename", "f", f.Paths, "The files "+contents+": files, folders, URLs, or - for standard input.")
+	added.BoolVarP(&f.Recursive, "recursive", "R", f.Recursive, "Process the folders used in -f, --filename recursively.")
+	added.StringVarP(&f.kustomize, "kustomize", "k", "", "Not supported: pipe the output of kustomize build to -f -.")
+	_ = added.MarkHidden("kustomize") // the flag exists
+	addMissing(fs, added, nil)
 }
 
 // IsEmpty reports whether neither -f nor -k was given.

@@ -9,6 +9,15 @@ import (
 	"time"
 )
 
+// withRequestTimeout returns a wrapper that calls wrap, which may be nil, and adds a timeout.
+func withRequestTimeout(wrap func(http.RoundTripper) http.RoundTripper, timeout time.Duration) func(http.RoundTripper) http.RoundTripper {
+	add := timeoutTransport(timeout)
+	if wrap == nil {
+		return add
+	}
+	return func(next http.RoundTripper) http.RoundTripper { return add(wrap(next)) }
+}
+
 // timeoutTransport returns a wrapper with a timeout for requests and their response bodies, like http.Client.Timeout. Upgraded
 // connections have no timeout.
 func timeoutTransport(timeout time.Duration) func(http.RoundTripper) http.RoundTripper {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -16,7 +18,7 @@ import (
 
 // DeleteOptions configure Delete.
 type DeleteOptions struct {
-	DryRun command.DryRun
+	DryRun flags.DryRun
 	// Timeout limits the deletion. 0 is no limit.
 	Timeout time.Duration
 	// IgnoreNotFound makes a set without a parent a success.
@@ -39,7 +41,7 @@ func (f *Flags) Delete(cmd *cobra.Command, s *command.State, opts *DeleteOptions
 			return fmt.Errorf("--%s is incompatible with --applyset", name)
 		}
 	}
-	if opts.DryRun == command.DryRunClient {
+	if opts.DryRun == flags.DryRunClient {
 		return errors.New("--dry-run=client doesn't work with --applyset (did you mean --dry-run=server instead?)")
 	}
 	ctx := cmd.Context()
@@ -78,7 +80,7 @@ func deleteSet(ctx context.Context, s *command.State, set *applyset.Set, opts *D
 			errs = append(errs, err)
 		}
 	}
-	events, err := set.Delete(ctx, &applyset.ApplyOptions{DryRun: opts.DryRun == command.DryRunServer, OnEvent: onEvent})
+	events, err := set.Delete(ctx, &applyset.ApplyOptions{DryRun: opts.DryRun == flags.DryRunServer, OnEvent: onEvent})
 	display.Close()
 	if opts.IgnoreNotFound && apierrors.IsNotFound(err) && len(events) == 0 {
 		return nil

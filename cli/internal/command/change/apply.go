@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,7 +25,7 @@ import (
 )
 
 type applyOptions struct {
-	write          writeFlags
+	write          flags.Write
 	output         output
 	objects        resource.Finder
 	forceConflicts bool
@@ -54,9 +56,9 @@ func applyCommand(s *command.State) *cobra.Command {
 	fs := cmd.Flags()
 	addFiles(fs, s, &o.objects, "that contains the configuration to apply")
 	o.objects.Selection.AddLabelFlag(fs)
-	o.write.addDryRun(fs)
-	o.write.addFieldManager(fs)
-	o.write.addValidate(fs)
+	o.write.AddDryRunFlag(fs)
+	o.write.AddFieldManagerFlag(fs)
+	o.write.AddValidateFlag(fs)
 	o.output.addFlags(fs)
 	fs.BoolVar(&o.serverSide, "server-side", true, "Apply runs on the server; no other way is supported.")
 	fs.BoolVar(&o.forceConflicts, "force-conflicts", false, "If true, take over the fields that other managers own.")
@@ -77,7 +79,7 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 	if len(args) > 0 {
 		return command.UsageError(cmd, "Unexpected args: %v", args)
 	}
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
 	switch {
@@ -89,7 +91,7 @@ func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []str
 		return errors.New("must specify one of -f and -k")
 	case !o.serverSide:
 		return errors.New("--server-side=false is not supported: apply runs on the server")
-	case o.write.dryRun == command.DryRunClient:
+	case o.write.DryRun == flags.DryRunClient:
 		return errors.New("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
 	}
 	return o.validateSet()
@@ -102,7 +104,7 @@ func (o *applyOptions) validatePlan() error {
 		return errors.New("--plan is incompatible with -f and --selector: the plan has the objects")
 	case o.set.IsSet() || o.prune || o.wait || len(o.adopt) > 0:
 		return errors.New("--plan is incompatible with --applyset, --prune, --adopt and --wait: the plan has the set")
-	case o.forceConflicts || o.write.fieldManager != "" || o.subresource != "" || o.write.dryRun != command.DryRunNone:
+	case o.forceConflicts || o.write.FieldManager != "" || o.subresource != "" || o.write.DryRun != flags.DryRunNone:
 		return errors.New("--plan is incompatible with --force-conflicts, --field-manager, --subresource and --dry-run: use these flags of plan")
 	}
 	return nil
@@ -117,7 +119,7 @@ func (o *applyOptions) validateSet() error {
 		return errors.New("--wait needs --applyset (run afterwards: anyctl wait --for=ready -f …)")
 	case !o.set.IsSet() && len(o.adopt) > 0:
 		return errors.New("--adopt needs --applyset, the set that takes over")
-	case len(o.adopt) > 0 && o.write.dryRun != command.DryRunNone:
+	case len(o.adopt) > 0 && o.write.DryRun != flags.DryRunNone:
 		return errors.New("--adopt is incompatible with --dry-run: the set is applied after it has been taken over")
 	case o.timeout != 0 && !o.wait:
 		return errors.New("--timeout needs --wait")
@@ -129,7 +131,7 @@ func (o *applyOptions) validateSet() error {
 		return errors.New("--selector is incompatible with --applyset")
 	case o.subresource != "":
 		return errors.New("--subresource is incompatible with --applyset")
-	case o.write.fieldManager != "":
+	case o.write.FieldManager != "":
 		return errors.New("--field-manager is incompatible with --applyset: a set has its own field manager")
 	}
 	return nil
@@ -149,7 +151,7 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 	if o.set.IsSet() {
 		return o.runSet(cmd.Context(), s)
 	}
-	if err := o.output.complete(s.Out, o.write.dryRun); err != nil {
+	if err := o.output.complete(s.Out, o.write.DryRun); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -191,10 +193,10 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 	display := progress.New(s.Err)
 	defer display.Close()
-	if err := o.output.complete(display.Above(s.Out), o.write.dryRun); err != nil {
+	if err := o.output.complete(display.Above(s.Out), o.write.DryRun); err != nil {
 		return err
 	}
-	set, err := o.set.Open(ctx, s, o.write.defaults())
+	set, err := o.set.Open(ctx, s, o.write.Defaults())
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 		return errors.New("no objects passed to apply (run: anyctl delete --applyset=…)")
 	}
 	opts := &applysets.ApplyOptions{Print: o.output.object, Wait: o.wait, Timeout: o.timeout}
-	opts.DryRun = o.write.dryRun == command.DryRunServer
+	opts.DryRun = o.write.DryRun == flags.DryRunServer
 	if o.forceConflicts {
 		opts.Conflicts = applyset.ConflictForce
 	}
@@ -230,7 +232,7 @@ func (o *applyOptions) apply(ctx context.Context, t *resource.Info) (*unstructur
 	if t.Name == "" && t.Object.GetGenerateName() != "" {
 		return nil, fmt.Errorf("from %s: cannot use generate name with apply", t.Object.GetGenerateName())
 	}
-	resource := t.Resource.WithDefaults(o.write.defaults())
+	resource := t.Resource.WithDefaults(o.write.Defaults())
 	if o.subresource != "" {
 		resource = resource.Subresource(o.subresource)
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/resource"
 
@@ -22,7 +24,7 @@ import (
 )
 
 type createOptions struct {
-	write   writeFlags
+	write   flags.Write
 	output  output
 	objects resource.Finder
 	// isEdit opens an editor on the objects before they are created.
@@ -59,18 +61,18 @@ func createCommand(s *command.State) *cobra.Command {
 // addFlags adds the flags shared by create -f and the generators.
 func (o *createOptions) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	o.write.addDryRun(fs)
-	o.write.addFieldManager(fs)
-	o.write.addValidate(fs)
+	o.write.AddDryRunFlag(fs)
+	o.write.AddFieldManagerFlag(fs)
+	o.write.AddValidateFlag(fs)
 	o.output.addFlags(fs)
 	fs.BoolVar(&o.saveConfig, "save-config", false, "If true, the configuration of current object will be saved in its annotation, for kubectl apply. Otherwise, the annotation will be unchanged.")
 }
 
 func (o *createOptions) complete(s *command.State) error {
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
-	return o.output.complete(s.Out, o.write.dryRun)
+	return o.output.complete(s.Out, o.write.DryRun)
 }
 
 func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string) error {
@@ -133,12 +135,12 @@ func (o *createOptions) createAll(ctx context.Context, s *command.State, objects
 }
 
 func (o *createOptions) create(ctx context.Context, t *resource.Info) (*unstructured.Object, error) {
-	if o.write.dryRun == command.DryRunClient {
+	if o.write.DryRun == flags.DryRunClient {
 		obj := t.Object.DeepCopy()
 		obj.SetNamespace(t.Namespace)
 		return obj, nil
 	}
-	return t.Resource.WithDefaults(o.write.defaults()).Create(ctx, t.Object, nil)
+	return t.Resource.WithDefaults(o.write.Defaults()).Create(ctx, t.Object, nil)
 }
 
 // lastApplied is the annotation with the applied manifest. kubectl apply computes its changes from it.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
@@ -122,7 +124,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 			return err
 		}
 	}
-	if o.write.dryRun == command.DryRunClient {
+	if o.write.DryRun == flags.DryRunClient {
 		if namespace := s.Connection.NamespaceFlag; namespace != "" && !isClusterScoped(obj) {
 			obj.SetNamespace(namespace)
 		}
@@ -136,7 +138,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 	if err != nil {
 		return err
 	}
-	created, err := resource.WithDefaults(o.write.defaults()).Create(ctx, obj, nil)
+	created, err := resource.WithDefaults(o.write.Defaults()).Create(ctx, obj, nil)
 	if err != nil && generator.Failure != "" {
 		return errors.New(generator.Failure + command.ServerMessage(err))
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -71,7 +73,7 @@ func (o *tokenOptions) run(ctx context.Context, s *command.State, name string) e
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
+	if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
 		return err
 	}
 	accounts, err := s.Connection.Handle(ctx, "serviceaccounts")

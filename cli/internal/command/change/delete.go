@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +26,7 @@ import (
 
 type deleteOptions struct {
 	objects        resource.Finder
-	write          writeFlags
+	write          flags.Write
 	cascade        string
 	gracePeriod    int
 	force, now     bool
@@ -63,7 +65,7 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 	o.objects.AddAllFlag(fs)
 	o.objects.RejectNamesWithAll = true
 	o.objects.DefinitionsLast = true
-	o.write.addDryRun(fs)
+	o.write.AddDryRunFlag(fs)
 	fs.StringVar(&o.cascade, "cascade", "background", `Must be "background", "orphan", or "foreground". Selects the deletion cascading strategy for the dependents (e.g. Pods created by a ReplicationController).`)
 	fs.Lookup("cascade").NoOptDefVal = "background"
 	fs.IntVar(&o.gracePeriod, "grace-period", -1, "Period of time in seconds given to the resource to terminate gracefully. Ignored if negative. Set to 1 for immediate shutdown. Can only be set to 0 when --force is true (force deletion).")
@@ -80,7 +82,7 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 
 func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
 	selection := &o.objects.Selection
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
 	if (o.objects.All || selection.LabelSelector != "" || selection.FieldSelector != "") && !cmd.Flags().Changed("ignore-not-found") {
@@ -148,7 +150,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 	if err == nil && found == 0 {
 		return s.Printf("No resources found\n")
 	}
-	if err != nil || !o.wait || o.write.dryRun != command.DryRunNone {
+	if err != nil || !o.wait || o.write.DryRun != flags.DryRunNone {
 		return err
 	}
 	return o.awaitAll(ctx, s, begun)
@@ -157,7 +159,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 // deleteSet deletes the objects of a set.
 func (o *deleteOptions) deleteSet(cmd *cobra.Command, s *command.State) error {
 	return o.set.Delete(cmd, s, &applysets.DeleteOptions{
-		DryRun: o.write.dryRun, Timeout: o.timeout, IgnoreNotFound: o.ignoreNotFound,
+		DryRun: o.write.DryRun, Timeout: o.timeout, IgnoreNotFound: o.ignoreNotFound,
 		Print: func(s *command.State, ref applyset.Reference) error {
 			return o.printLine(s, kindName(ref.Kind.Kind, ref.Kind.Group), ref.Name, ref.Namespace)
 		},
@@ -227,14 +229,14 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 // its grace period keep it.
 func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *resource.Info) (deleted, error) {
 	one := deleted{target: t}
-	if o.write.dryRun != command.DryRunClient {
+	if o.write.DryRun != flags.DryRunClient {
 		propagation, _ := o.propagation() // already validated
 		opts := &metav1.DeleteOptions{PropagationPolicy: &propagation}
 		if o.gracePeriod >= 0 {
 			seconds := int64(o.gracePeriod)
 			opts.GracePeriodSeconds = &seconds
 		}
-		result, err := t.Resource.WithDefaults(o.write.defaults()).Delete(ctx, t.Name, opts)
+		result, err := t.Resource.WithDefaults(o.write.Defaults()).Delete(ctx, t.Name, opts)
 		if err != nil {
 			return one, sourceError("deleting", t.Source, err)
 		}
@@ -264,12 +266,12 @@ func (o *deleteOptions) printLine(s *command.State, kind, name, namespace string
 	if namespace != "" {
 		operation += " from " + namespace + " namespace"
 	}
-	switch o.write.dryRun {
-	case command.DryRunClient:
+	switch o.write.DryRun {
+	case flags.DryRunClient:
 		operation += " (dry run)"
-	case command.DryRunServer:
+	case flags.DryRunServer:
 		operation += " (server dry run)"
-	case command.DryRunNone:
+	case flags.DryRunNone:
 	}
 	return s.Printf("%s %q %s\n", kind, name, operation)
 }
@@ -362,7 +364,7 @@ func (o *deleteOptions) confirmAndDelete(ctx context.Context, s *command.State, 
 		return s.Printf("deletion is cancelled\n")
 	}
 	begun, _, err := o.deleteAll(ctx, s, args, confirmed)
-	if err != nil || !o.wait || o.write.dryRun != command.DryRunNone {
+	if err != nil || !o.wait || o.write.DryRun != flags.DryRunNone {
 		return err
 	}
 	return o.awaitAll(ctx, s, begun)

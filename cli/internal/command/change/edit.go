@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +25,7 @@ import (
 
 type editOptions struct {
 	objects     resource.Finder
-	write       writeFlags
+	write       flags.Write
 	output      output
 	subresource string
 }
@@ -42,8 +44,8 @@ func editCommand(s *command.State) *cobra.Command {
 	o.objects.AllowTypes = true
 	addFiles(fs, s, &o.objects, "to use to edit the resource")
 	o.objects.Selection.AddLabelFlag(fs)
-	o.write.addFieldManager(fs)
-	o.write.addValidate(fs)
+	o.write.AddFieldManagerFlag(fs)
+	o.write.AddValidateFlag(fs)
 	o.output.Flags = *print.NewFlags()
 	fs.StringVarP(&o.output.Output, "output", "o", "", "Format of the editor's file and of the changed objects. One of: (json, kyaml, yaml).")
 	fs.BoolVar(&o.output.ShowManagedFields, "show-managed-fields", false, "If true, keep the managedFields in the file.")
@@ -60,13 +62,13 @@ type edited struct {
 }
 
 func (o *editOptions) run(ctx context.Context, s *command.State, args []string) error {
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
 	if format := o.output.Output; !slices.Contains([]string{"", "json", "kyaml", "yaml"}, format) {
 		return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,kyaml,yaml", format)
 	}
-	if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
+	if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
 		return err
 	}
 	var objects []*edited
@@ -92,7 +94,7 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 
 // prepare reads the subresource, if any, and removes managed fields unless ShowManagedFields is set.
 func (o *editOptions) prepare(ctx context.Context, t *resource.Info) error {
-	t.Resource = t.Resource.WithDefaults(o.write.defaults())
+	t.Resource = t.Resource.WithDefaults(o.write.Defaults())
 	if o.subresource != "" {
 		t.Resource = t.Resource.Subresource(o.subresource)
 		obj, err := t.Resource.Get(ctx, t.Name, nil)

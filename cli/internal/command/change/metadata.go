@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -39,7 +41,7 @@ type metadataField struct {
 type metadataOptions struct {
 	field           metadataField
 	objects         resource.Finder
-	write           writeFlags
+	write           flags.Write
 	output          output
 	overwrite, list bool
 	resourceVersion string
@@ -98,8 +100,8 @@ func (o *metadataOptions) command(s *command.State) *cobra.Command {
 	addFiles(fs, s, &o.objects, "identifying the resource to update the "+o.field.plural)
 	o.objects.Selection.AddFlags(fs)
 	o.objects.AddAllFlag(fs)
-	o.write.addDryRun(fs)
-	o.write.addFieldManager(fs)
+	o.write.AddDryRunFlag(fs)
+	o.write.AddFieldManagerFlag(fs)
 	o.output.addFlags(fs)
 	fs.BoolVar(&o.overwrite, "overwrite", false, fmt.Sprintf("If true, allow %s to be overwritten, otherwise reject updates that overwrite existing ones.", o.field.plural))
 	fs.BoolVar(&o.list, "list", false, fmt.Sprintf("If true, display the %s for a given resource.", o.field.plural))
@@ -110,7 +112,7 @@ func (o *metadataOptions) command(s *command.State) *cobra.Command {
 
 // complete parses arguments and flags. Objects are printed to out.
 func (o *metadataOptions) complete(s *command.State, out io.Writer, args []string) (resources []string, err error) {
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return nil, err
 	}
 	resources, pairs, err := splitPairs(args, o.field.noun)
@@ -124,7 +126,7 @@ func (o *metadataOptions) complete(s *command.State, out io.Writer, args []strin
 	switch {
 	case o.list && o.output.Output != "":
 		return nil, errors.New("--list and --output may not be specified together")
-	case o.objects.Local && o.write.dryRun == command.DryRunServer:
+	case o.objects.Local && o.write.DryRun == flags.DryRunServer:
 		return nil, errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	case o.objects.Local && len(resources) > 0:
 		return nil, errors.New("can only use local files by -f pod.yaml or --filename=pod.json when --local=true is set")
@@ -138,7 +140,7 @@ func (o *metadataOptions) complete(s *command.State, out io.Writer, args []strin
 	if err := checkAll(o.objects.All, o.objects.Selection.LabelSelector, o.objects.Selection.FieldSelector); err != nil {
 		return nil, err
 	}
-	return resources, o.output.complete(out, o.write.dryRun)
+	return resources, o.output.complete(out, o.write.DryRun)
 }
 
 func (o *metadataOptions) run(ctx context.Context, s *command.State, args []string) error {
@@ -190,7 +192,7 @@ func (o *metadataOptions) visit(ctx context.Context, t *resource.Info, isOne boo
 	}
 	changed := t.Object
 	switch {
-	case o.write.dryRun == command.DryRunClient || o.objects.Local || o.list:
+	case o.write.DryRun == flags.DryRunClient || o.objects.Local || o.list:
 		changed = o.changeLocally(t.Object)
 	case len(changes) > 0:
 		if changed, err = o.patch(ctx, t, changes); err != nil {
@@ -227,7 +229,7 @@ func (o *metadataOptions) changes(obj *unstructured.Object) (changes map[string]
 			removed++
 			continue
 		}
-		if o.field.noun == "label" && o.write.dryRun != command.DryRunClient && !o.objects.Local && !o.list {
+		if o.field.noun == "label" && o.write.DryRun != flags.DryRunClient && !o.objects.Local && !o.list {
 			if _, err := fmt.Fprintf(o.output.out, "label %q not found.\n", key); err != nil {
 				return nil, 0, 0, err
 			}
@@ -245,7 +247,7 @@ func (o *metadataOptions) patch(ctx context.Context, t *resource.Info, changes m
 	if err != nil {
 		return nil, err
 	}
-	return t.Resource.WithDefaults(o.write.defaults()).Patch(ctx, t.Name, types.MergePatchType, body, nil)
+	return t.Resource.WithDefaults(o.write.Defaults()).Patch(ctx, t.Name, types.MergePatchType, body, nil)
 }
 
 func (o *metadataOptions) changeLocally(obj *unstructured.Object) *unstructured.Object {

@@ -4,9 +4,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/pflag"
 
-	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -27,7 +28,7 @@ func (o *output) addFlags(fs *pflag.FlagSet) {
 }
 
 // complete parses the flags. Objects are printed to out.
-func (o *output) complete(out io.Writer, mode command.DryRun) error {
+func (o *output) complete(out io.Writer, mode flags.DryRun) error {
 	o.out = out
 	o.suffix = mode.Suffix()
 	printer, err := o.Printer(out)

@@ -6,11 +6,12 @@ import (
 	"bufio"
 	"testing"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
@@ -32,7 +33,7 @@ func TestOutput_OneLineOnTerminal(t *testing.T) {
 	for format, want := range map[string]string{"": "x/a x/fake\ufffd[2J updated\r\n", "name": "x/a x/fake\ufffd[2J\r\n"} {
 		o := &output{Flags: *print.NewFlags()}
 		o.Output = format
-		require.NoError(t, o.complete(display.Above(out), command.DryRunNone))
+		require.NoError(t, o.complete(display.Above(out), flags.DryRunNone))
 		require.NoError(t, o.object(obj, "updated"))
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)

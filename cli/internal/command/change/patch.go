@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +34,7 @@ func patchTypes() map[string]types.PatchType {
 
 type patchOptions struct {
 	objects                     resource.Finder
-	write                       writeFlags
+	write                       flags.Write
 	output                      output
 	patch, patchFile, patchType string
 	subresource                 string
@@ -49,8 +51,8 @@ func patchCommand(s *command.State) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	addFiles(fs, s, &o.objects, "identifying the resource to update")
-	o.write.addDryRun(fs)
-	o.write.addFieldManager(fs)
+	o.write.AddDryRunFlag(fs)
+	o.write.AddFieldManagerFlag(fs)
 	o.output.addFlags(fs)
 	fs.StringVarP(&o.patch, "patch", "p", "", "The patch to be applied to the resource JSON file.")
 	fs.StringVar(&o.patchFile, "patch-file", "", "A file containing a patch to be applied to the resource.")
@@ -63,7 +65,7 @@ func patchCommand(s *command.State) *cobra.Command {
 func patchTypeNames() []string { return slices.Sorted(maps.Keys(patchTypes())) }
 
 func (o *patchOptions) complete(s *command.State) error {
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
 	switch {
@@ -71,7 +73,7 @@ func (o *patchOptions) complete(s *command.State) error {
 		return errors.New("cannot specify --patch and --patch-file together")
 	case o.patch == "" && o.patchFile == "":
 		return errors.New("must specify --patch or --patch-file containing the contents of the patch")
-	case o.objects.Local && o.write.dryRun == command.DryRunServer:
+	case o.objects.Local && o.write.DryRun == flags.DryRunServer:
 		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	}
 	if _, isKnown := patchTypes()[strings.ToLower(o.patchType)]; !isKnown {
@@ -80,12 +82,12 @@ func (o *patchOptions) complete(s *command.State) error {
 	if o.isLocal() && strings.EqualFold(o.patchType, "strategic") {
 		return errors.New("the server merges strategic patches: with --local and --dry-run=client use --type=merge or --type=json (or --dry-run=server)")
 	}
-	return o.output.complete(s.Out, o.write.dryRun)
+	return o.output.complete(s.Out, o.write.DryRun)
 }
 
 // isLocal reports whether the patch is applied locally.
 func (o *patchOptions) isLocal() bool {
-	return o.objects.Local || o.write.dryRun == command.DryRunClient
+	return o.objects.Local || o.write.DryRun == flags.DryRunClient
 }
 
 // body returns the patch as JSON.
@@ -137,7 +139,7 @@ func (o *patchOptions) patchOne(ctx context.Context, t *resource.Info, body []by
 	if o.isLocal() {
 		return o.patchLocally(t, body)
 	}
-	resource := t.Resource.WithDefaults(o.write.defaults())
+	resource := t.Resource.WithDefaults(o.write.Defaults())
 	if o.subresource != "" {
 		resource = resource.Subresource(o.subresource)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,7 +23,7 @@ const restartedAt = "kubectl.kubernetes.io/restartedAt"
 // rolloutOptions are the shared options of the rollout commands.
 type rolloutOptions struct {
 	objects resource.Finder
-	write   writeFlags
+	write   flags.Write
 	output  output
 }
 
@@ -109,7 +111,7 @@ func rolloutPatchCommand(s *command.State, name, short, operation string, patch 
 			if err := o.checkArgs(args); err != nil {
 				return err
 			}
-			if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
+			if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, operation, func(t *resource.Info) error {
@@ -118,7 +120,7 @@ func rolloutPatchCommand(s *command.State, name, short, operation string, patch 
 		},
 	}
 	o.addFlags(cmd, s)
-	o.write.addFieldManager(cmd.Flags())
+	o.write.AddFieldManagerFlag(cmd.Flags())
 	o.output.addFlags(cmd.Flags())
 	return cmd
 }
@@ -132,7 +134,7 @@ func (o *rolloutOptions) patch(ctx context.Context, t *resource.Info, operation 
 	if err != nil {
 		return err
 	}
-	patched, err := t.Resource.WithDefaults(o.write.defaults()).Patch(ctx, t.Name, types.MergePatchType, body, nil)
+	patched, err := t.Resource.WithDefaults(o.write.Defaults()).Patch(ctx, t.Name, types.MergePatchType, body, nil)
 	if err != nil {
 		return fmt.Errorf("failed to patch: %s", command.ServerMessage(err))
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,7 +57,7 @@ func rolloutHistoryCommand(s *command.State) *cobra.Command {
 			if o.revision < 0 {
 				return fmt.Errorf("revision must be a positive integer: %v", o.revision)
 			}
-			if err := o.output.complete(s.Out, command.DryRunNone); err != nil {
+			if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, "shown", func(t *resource.Info) error { return o.print(cmd.Context(), s, t) })

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,17 +38,17 @@ func rolloutUndoCommand(s *command.State) *cobra.Command {
 			if err := o.checkArgs(args); err != nil {
 				return err
 			}
-			if err := o.write.complete(s.Errorf); err != nil {
+			if err := o.write.Complete(s.Errorf); err != nil {
 				return err
 			}
-			if err := o.output.complete(s.Out, o.write.dryRun); err != nil {
+			if err := o.output.complete(s.Out, o.write.DryRun); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, "rolled back", func(t *resource.Info) error { return o.undo(cmd.Context(), s, t) })
 		},
 	}
 	o.addFlags(cmd, s)
-	o.write.addDryRun(cmd.Flags())
+	o.write.AddDryRunFlag(cmd.Flags())
 	o.output.addFlags(cmd.Flags())
 	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "The revision to rollback to. Default to 0 (last revision).")
 	return cmd
@@ -64,7 +66,7 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *reso
 	if err != nil {
 		return err
 	}
-	if o.write.dryRun == command.DryRunClient {
+	if o.write.DryRun == flags.DryRunClient {
 		text, err := templateText(chosen.template)
 		if err != nil {
 			return err
@@ -82,7 +84,7 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *reso
 	if err != nil {
 		return err
 	}
-	changed, err := t.Resource.WithDefaults(o.write.defaults()).Patch(ctx, t.Name, patchType, body, nil)
+	changed, err := t.Resource.WithDefaults(o.write.Defaults()).Patch(ctx, t.Name, patchType, body, nil)
 	if err != nil {
 		return fmt.Errorf("failed restoring revision %d: %s", o.toRevision, command.ServerMessage(err))
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,7 +21,7 @@ import (
 
 type scaleOptions struct {
 	objects                   resource.Finder
-	write                     writeFlags
+	write                     flags.Write
 	output                    output
 	replicas, currentReplicas int
 	resourceVersion           string
@@ -38,7 +40,7 @@ func scaleCommand(s *command.State) *cobra.Command {
 	addFiles(fs, s, &o.objects, "identifying the resource to set a new size")
 	o.objects.Selection.AddLabelFlag(fs)
 	o.objects.AddAllFlag(fs)
-	o.write.addDryRun(fs)
+	o.write.AddDryRunFlag(fs)
 	o.output.addFlags(fs)
 	fs.StringVar(&o.resourceVersion, "resource-version", "", "Precondition for resource version. Requires that the current resource version match this value in order to scale.")
 	fs.IntVar(&o.currentReplicas, "current-replicas", -1, "Precondition for current size. Requires that the current size of the resource match this value in order to scale. -1 (default) for no condition.")
@@ -49,7 +51,7 @@ func scaleCommand(s *command.State) *cobra.Command {
 }
 
 func (o *scaleOptions) complete(s *command.State) error {
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
 	switch {
@@ -58,7 +60,7 @@ func (o *scaleOptions) complete(s *command.State) error {
 	case o.currentReplicas < -1:
 		return errors.New("The --current-replicas must specify an integer of -1 or greater")
 	}
-	return o.output.complete(s.Out, o.write.dryRun)
+	return o.output.complete(s.Out, o.write.DryRun)
 }
 
 func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string) error {
@@ -94,7 +96,7 @@ func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string)
 
 func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *resource.Info) error {
 	obj := t.Object.DeepCopy()
-	if o.write.dryRun != command.DryRunClient {
+	if o.write.DryRun != flags.DryRunClient {
 		if err := o.setReplicas(ctx, t); err != nil {
 			return err
 		}
@@ -104,7 +106,7 @@ func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *resource.
 			return err
 		}
 	}
-	if o.timeout > 0 && o.write.dryRun == command.DryRunNone {
+	if o.timeout > 0 && o.write.DryRun == flags.DryRunNone {
 		if err := o.awaitReplicas(ctx, s, t); err != nil {
 			return err
 		}
@@ -115,7 +117,7 @@ func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *resource.
 // setReplicas sets spec.replicas of the scale. With preconditions it reads, compares and updates the scale, and retries after
 // conflicts.
 func (o *scaleOptions) setReplicas(ctx context.Context, t *resource.Info) error {
-	resource := t.Resource.WithDefaults(o.write.defaults())
+	resource := t.Resource.WithDefaults(o.write.Defaults())
 	if o.currentReplicas < 0 && o.resourceVersion == "" {
 		_, err := resource.Scale(ctx, t.Name, int64(o.replicas), nil)
 		return err

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +27,7 @@ import (
 // setOptions are the shared options of all forms of set.
 type setOptions struct {
 	objects     resource.Finder
-	write       writeFlags
+	write       flags.Write
 	output      output
 	subresource string
 	// failure is the prefix of the error of a rejected change, as in kubectl.
@@ -70,7 +72,7 @@ func setCommand(s *command.State) *cobra.Command {
 	}
 	cmd.ValidArgsFunction = s.Connection.CompleteAssignments
 	o.addFlags(cmd, s)
-	o.write.addValidate(cmd.Flags())
+	o.write.AddValidateFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&canAppend, "append", false, "Append elements of lists that a path selects by key and that do not exist.")
 	cmd.Flags().StringVar(&o.subresource, "subresource", "", "If specified, set will operate on the subresource of the requested object.")
 	if s.IsNamed(cmd.Name()) {
@@ -103,15 +105,15 @@ func (o *setOptions) addFlags(cmd *cobra.Command, s *command.State) {
 	addFiles(fs, s, &o.objects, "identifying the resource to get from a server")
 	o.objects.Selection.AddLabelFlag(fs)
 	o.objects.AddAllFlag(fs)
-	o.write.addDryRun(fs)
-	o.write.addFieldManager(fs)
+	o.write.AddDryRunFlag(fs)
+	o.write.AddFieldManagerFlag(fs)
 	o.output.addFlags(fs)
 	fs.BoolVar(&o.objects.Local, "local", false, "If true, set will NOT contact api-server but run locally.")
 }
 
 // complete parses the flags. Objects are printed to out.
 func (o *setOptions) complete(s *command.State, out io.Writer, resources []string) error {
-	if err := o.write.complete(s.Errorf); err != nil {
+	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
 	switch {
@@ -119,12 +121,12 @@ func (o *setOptions) complete(s *command.State, out io.Writer, resources []strin
 		return errors.New("cannot set --all and --selector at the same time")
 	case len(resources) == 0 && o.objects.Files.IsEmpty():
 		return errors.New("one or more resources must be specified as <resource> <name> or <resource>/<name>")
-	case o.objects.Local && o.write.dryRun == command.DryRunServer:
+	case o.objects.Local && o.write.DryRun == flags.DryRunServer:
 		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	case o.objects.Local && len(resources) > 0:
 		return errors.New("you must specify resources by --filename when --local is set")
 	}
-	return o.output.complete(out, o.write.dryRun)
+	return o.output.complete(out, o.write.DryRun)
 }
 
 // run calls change for a copy of each object and sends the difference. For an unchanged object it prints the text unchanged, or
@@ -164,9 +166,9 @@ func (o *setOptions) run(ctx context.Context, s *command.State, resources []stri
 var errNothingToSend = errors.New("nothing to send")
 
 func (o *setOptions) set(ctx context.Context, t *resource.Info, operation, unchanged string, change func(*resource.Info, *unstructured.Object) error) error {
-	isLocal := o.objects.Local || o.write.dryRun == command.DryRunClient
+	isLocal := o.objects.Local || o.write.DryRun == flags.DryRunClient
 	if !isLocal {
-		t.Resource = t.Resource.WithDefaults(o.write.defaults())
+		t.Resource = t.Resource.WithDefaults(o.write.Defaults())
 	}
 	if o.subresource != "" && !isLocal {
 		t.Resource = t.Resource.Subresource(o.subresource)

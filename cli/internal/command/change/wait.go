@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -53,7 +55,7 @@ func waitCommand(s *command.State) *cobra.Command {
 func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) error {
 	display := progress.New(s.Err)
 	defer display.Close()
-	if err := o.output.complete(display.Above(s.Out), command.DryRunNone); err != nil {
+	if err := o.output.complete(display.Above(s.Out), flags.DryRunNone); err != nil {
 		return err
 	}
 	conditions, err := parseWaitConditions(o.conditions)

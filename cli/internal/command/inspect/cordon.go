@@ -19,14 +19,13 @@ import (
 type nodeOptions struct {
 	*command.State
 
-	selection  flags.Selection
-	dryRunFlag string
-	dryRun     command.DryRun // set by nodes
+	selection flags.Selection
+	write     flags.Write
 }
 
 func (o *nodeOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.selection.LabelSelector, "selector", "l", "", "Selector (label query) of the nodes")
-	command.AddDryRunFlag(cmd.Flags(), &o.dryRunFlag)
+	o.write.AddDryRunFlag(cmd.Flags())
 }
 
 func cordonCommand(s *command.State) *cobra.Command {
@@ -69,11 +68,9 @@ func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 	case len(args) > 0 && o.selection.LabelSelector != "":
 		return nil, command.UsageError(cmd, "error: cannot specify both a node name and a --selector option")
 	}
-	mode, err := command.ParseDryRun(o.dryRunFlag, o.Errorf)
-	if err != nil {
+	if err := o.write.Complete(o.Errorf); err != nil {
 		return nil, err
 	}
-	o.dryRun = mode
 	ctx := cmd.Context()
 	resource, err := o.Connection.Handle(ctx, "nodes")
 	if err != nil {
@@ -118,7 +115,7 @@ func (o *nodeOptions) nodeName(ctx context.Context, argument string) (string, er
 
 // report prints the operation on an object, with a suffix for dry runs.
 func (o *nodeOptions) report(kind, name, operation string) {
-	_ = o.Printf("%s/%s %s%s\n", kind, name, operation, o.dryRun.Suffix())
+	_ = o.Printf("%s/%s %s%s\n", kind, name, operation, o.write.DryRun.Suffix())
 }
 
 // setUnschedulable sets spec.unschedulable of nodes. Errors are printed and, as in kubectl, do not change the exit code.
@@ -135,9 +132,9 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 			o.report("node", n.GetName(), "already "+state)
 			continue
 		}
-		if err == nil && o.dryRun != command.DryRunClient {
+		if err == nil && o.write.DryRun != flags.DryRunClient {
 			opts := &metav1.PatchOptions{}
-			if o.dryRun == command.DryRunServer {
+			if o.write.DryRun == flags.DryRunServer {
 				opts.DryRun = []string{metav1.DryRunAll}
 			}
 			patch := []byte(`{"spec":{"unschedulable":true}}`)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+
 	"github.com/anykind/anykind/cli/exit"
 
 	"github.com/spf13/cobra"
@@ -147,9 +149,9 @@ func (d *drainer) drainNode(ctx context.Context, node string) error {
 	if warnings := decisions.warnings(); warnings != "" {
 		d.Errorf("Warning: %s", warnings)
 	}
-	if d.dryRun == command.DryRunClient {
+	if d.write.DryRun == flags.DryRunClient {
 		for _, pod := range decisions.remove {
-			_ = d.Printf("evicting pod %s/%s%s\n", pod.GetNamespace(), pod.GetName(), d.dryRun.Suffix())
+			_ = d.Printf("evicting pod %s/%s%s\n", pod.GetNamespace(), pod.GetName(), d.write.DryRun.Suffix())
 		}
 		return nil
 	}
@@ -224,7 +226,7 @@ func (d *drainer) deleteOptions() *metav1.DeleteOptions {
 	if d.gracePeriod >= 0 {
 		opts.GracePeriodSeconds = &d.gracePeriod
 	}
-	if d.dryRun == command.DryRunServer {
+	if d.write.DryRun == flags.DryRunServer {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
 	return opts
@@ -233,7 +235,7 @@ func (d *drainer) deleteOptions() *metav1.DeleteOptions {
 // evictPod evicts a pod and waits for its deletion. It retries every retryDelay while a disruption budget forbids the eviction.
 func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
 	for {
-		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), d.dryRun.Suffix())
+		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), d.write.DryRun.Suffix())
 		err := in.Evict(ctx, pod.GetName(), &dynamic.EvictOptions{DeleteOptions: d.deleteOptions()})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -241,7 +243,7 @@ func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstr
 		isTerminating := apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NamespaceTerminating")
 		switch {
 		case err == nil, isTerminating && pod.GetDeletionTimestamp() != nil:
-			if d.dryRun == command.DryRunServer {
+			if d.write.DryRun == flags.DryRunServer {
 				return nil
 			}
 			return d.waitForDeletion(ctx, in, pod, "evicted")
@@ -270,7 +272,7 @@ func (d *drainer) deletePod(ctx context.Context, in *dynamic.Resource, pod *unst
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	if d.dryRun == command.DryRunServer {
+	if d.write.DryRun == flags.DryRunServer {
 		return nil
 	}
 	return d.waitForDeletion(ctx, in, pod, "deleted")

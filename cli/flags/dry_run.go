@@ -1,4 +1,4 @@
-package command
+package flags
 
 import (
 	"fmt"
@@ -32,14 +32,14 @@ func (d DryRun) Suffix() string {
 // dryRunAlone is the value of --dry-run without an argument. It means client.
 const dryRunAlone = "unchanged"
 
-// AddDryRunFlag defines --dry-run. Its value is for ParseDryRun.
-func AddDryRunFlag(fs *pflag.FlagSet, value *string) {
+// addDryRunFlag defines --dry-run. Its value is for parseDryRun.
+func addDryRunFlag(fs *pflag.FlagSet, value *string) {
 	fs.StringVar(value, "dry-run", "none", `Must be "none", "server", or "client". If client strategy, only print the object that would be sent, without sending it. If server strategy, submit server-side request without persisting the resource.`)
 	fs.Lookup("dry-run").NoOptDefVal = dryRunAlone
 }
 
-// ParseDryRun parses the value of --dry-run. warn prints a deprecation.
-func ParseDryRun(text string, warn func(format string, args ...any)) (DryRun, error) {
+// parseDryRun parses the value of --dry-run. warn prints a deprecation.
+func parseDryRun(text string, warn func(format string, args ...any)) (DryRun, error) {
 	switch text {
 	case "none":
 		return DryRunNone, nil
