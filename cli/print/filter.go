@@ -43,7 +43,7 @@ func (f *filter) apply(object map[string]any) (map[string]any, bool, error) {
 		}
 	}
 	if f.neat {
-		return neat(object), true, nil
+		return Neat(object), true, nil
 	}
 	if f.hideManagedFields {
 		return withoutManagedFields(object), true, nil

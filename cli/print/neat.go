@@ -7,9 +7,9 @@ import (
 	"github.com/anykind/anykind/cli/internal/nested"
 )
 
-// neat returns a copy of the object without fields of servers and controllers: the copy can be applied again. It shares unchanged
+// Neat returns a copy of an object without fields of servers and controllers: the copy can be applied again. It shares unchanged
 // parts with the argument.
-func neat(object map[string]any) map[string]any {
+func Neat(object map[string]any) map[string]any {
 	object = maps.Clone(object)
 	delete(object, "status")
 	if metadata, ok := object["metadata"].(map[string]any); ok {

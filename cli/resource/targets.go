@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )

@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change"

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/dynamic"
 )

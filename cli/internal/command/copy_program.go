@@ -14,11 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 )

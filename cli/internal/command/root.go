@@ -12,11 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/dynamic"

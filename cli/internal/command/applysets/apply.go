@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/cli/resource"
-
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/restmapper"

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/cli/flags"
-
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/applysets"
 	"github.com/anykind/anykind/cli/internal/command/plans"

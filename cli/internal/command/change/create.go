@@ -9,16 +9,14 @@ import (
 	"os"
 	"strings"
 
-	"github.com/anykind/anykind/cli/flags"
-
-	"github.com/anykind/anykind/cli/exit"
-	"github.com/anykind/anykind/cli/resource"
-
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/cli/exit"
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/editor"
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )

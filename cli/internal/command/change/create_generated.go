@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/anykind/anykind/cli/flags"
-
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/generate"
 	"github.com/anykind/anykind/unstructured"

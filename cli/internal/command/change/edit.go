@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/cli/flags"
-
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/editor"
 	"github.com/anykind/anykind/cli/print"

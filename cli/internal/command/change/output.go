@@ -4,10 +4,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/anykind/anykind/cli/flags"
-
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
 )

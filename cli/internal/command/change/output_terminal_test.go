@@ -6,12 +6,11 @@ import (
 	"bufio"
 	"testing"
 
-	"github.com/anykind/anykind/cli/flags"
-
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/anykind/anykind/cli/flags"
-
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/dynamic"

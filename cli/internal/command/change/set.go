@@ -8,12 +8,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/anykind/anykind/cli/flags"
-
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/assign"
 	"github.com/anykind/anykind/cli/print"

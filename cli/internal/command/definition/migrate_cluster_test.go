@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/dynamic"

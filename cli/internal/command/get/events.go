@@ -8,14 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/print"

@@ -8,14 +8,13 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/anykind/anykind/cli/resource"
-
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 )
 
 // Commands returns the package's commands.

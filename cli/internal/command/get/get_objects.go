@@ -7,9 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/anykind/anykind/cli/resource"
-
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )

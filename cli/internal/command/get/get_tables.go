@@ -6,11 +6,10 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/anykind/anykind/cli/resource"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 )
 

@@ -8,15 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/cli/resource"
-
-	"github.com/anykind/anykind/cli/exit"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/get"
@@ -62,7 +63,7 @@ func watch(t *testing.T, url string, duration time.Duration) (stdout, stderr str
 	defer cancel()
 	err := root.ExecuteContext(ctx)
 	state.Connection.Close()
-	command.Report(&errs, err)
+	exit.Report(&errs, err)
 	return out.String(), errs.String()
 }
 

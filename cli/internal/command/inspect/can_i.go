@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/unstructured"

@@ -7,15 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/cli/flags"
-
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/anykind/anykind/cli/exit"
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"

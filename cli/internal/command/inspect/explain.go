@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"

@@ -7,18 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anykind/anykind/cli/resource"
-
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/ownertree"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"

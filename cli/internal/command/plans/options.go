@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anykind/anykind/cli/resource"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/applysets"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/plan"
 	"github.com/anykind/anykind/restmapper"

@@ -4,10 +4,9 @@ package pod
 import (
 	"context"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 )
 

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/anykind/anykind/cli/resource"
-
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"

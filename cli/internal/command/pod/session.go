@@ -6,11 +6,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"

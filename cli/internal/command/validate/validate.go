@@ -9,16 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/cli/resource"
-
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/cli/exit"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/validate"
