@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/internal/flagset"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/schema"
@@ -79,20 +79,7 @@ func NewConnection() *Connection {
 func (c *Connection) AddFlags(fs *pflag.FlagSet, without ...string) {
 	added := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.defineFlags(added)
-	addMissing(fs, added, without)
-}
-
-// addMissing adds flags to fs, without those and without shorthands that are in fs or in without.
-func addMissing(fs, added *pflag.FlagSet, without []string) {
-	added.VisitAll(func(flag *pflag.Flag) {
-		if fs.Lookup(flag.Name) != nil || slices.Contains(without, flag.Name) {
-			return
-		}
-		if flag.Shorthand != "" && (fs.ShorthandLookup(flag.Shorthand) != nil || slices.Contains(without, "-"+flag.Shorthand)) {
-			flag.Shorthand = ""
-		}
-		fs.AddFlag(flag)
-	})
+	flagset.AddMissing(fs, added, without...)
 }
 
 func (c *Connection) defineFlags(fs *pflag.FlagSet) {

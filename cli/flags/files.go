@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/internal/flagset"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -23,7 +24,7 @@ func (f *Files) AddFlags(fs *pflag.FlagSet, contents string) {
 	added.BoolVarP(&f.Recursive, "recursive", "R", f.Recursive, "Process the folders used in -f, --filename recursively.")
 	added.StringVarP(&f.kustomize, "kustomize", "k", "", "Not supported: pipe the output of kustomize build to -f -.")
 	_ = added.MarkHidden("kustomize") // the flag exists
-	addMissing(fs, added, nil)
+	flagset.AddMissing(fs, added)
 }
 
 // IsEmpty reports whether neither -f nor -k was given.

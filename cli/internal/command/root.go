@@ -17,6 +17,7 @@ import (
 
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/flagset"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
@@ -70,16 +71,14 @@ func singleLines(args []any) []any {
 	return args
 }
 
-// Root returns the root command of anyctl with kubectl's persistent flags. It does not print errors: see Report.
-func Root(s *State, commands ...*cobra.Command) *cobra.Command {
-	root := &cobra.Command{
-		Use:               "anyctl",
-		Short:             "anyctl controls any Kubernetes cluster through discovery",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Args:              unknownCommand,
+// Root adds commands and kubectl's persistent flags to a root command. The command does not print errors: see [exit.Report].
+func Root(s *State, root *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	if root.Run == nil && root.RunE == nil {
+		root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		root.Args = unknownCommand
 	}
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -88,12 +87,22 @@ func Root(s *State, commands ...*cobra.Command) *cobra.Command {
 	s.Connection.AddFlags(root.PersistentFlags())
 	r := &requestFlags{}
 	r.addFlags(root.PersistentFlags())
-	s.Connection.OnWarning = func(_ context.Context, text string) {
+	onWarning := s.Connection.OnWarning
+	s.Connection.OnWarning = func(ctx context.Context, text string) {
 		r.warnings.Add(1)
 		s.Errorf("Warning: %s", text)
+		if onWarning != nil {
+			onWarning(ctx, text)
+		}
 	}
-	s.Connection.OnAttempt = func(_ context.Context, attempt transport.Attempt) { r.log(s, &attempt) }
-	root.PersistentPostRunE = func(*cobra.Command, []string) error { return r.warningsError() }
+	onAttempt := s.Connection.OnAttempt
+	s.Connection.OnAttempt = func(ctx context.Context, attempt transport.Attempt) {
+		r.log(s, &attempt)
+		if onAttempt != nil {
+			onAttempt(ctx, attempt)
+		}
+	}
+	root.PersistentPostRunE = after(root, r.warningsError)
 	root.AddCommand(commands...)
 	if err := s.Connection.RegisterCompletions(root); err != nil {
 		s.Errorf("error: %v", err)
@@ -103,6 +112,19 @@ func Root(s *State, commands ...*cobra.Command) *cobra.Command {
 		completeFlagValues(s, commands)
 	}
 	return root
+}
+
+// after returns a hook that calls root's own hook and then check.
+func after(root *cobra.Command, check func() error) func(*cobra.Command, []string) error {
+	own := root.PersistentPostRunE
+	return func(cmd *cobra.Command, args []string) error {
+		if own != nil {
+			if err := own(cmd, args); err != nil {
+				return err
+			}
+		}
+		return check()
+	}
 }
 
 // completeArguments sets ValidArgsFunction of commands without argument completion.
@@ -193,9 +215,11 @@ type requestFlags struct {
 // logVerbosity is the lowest -v with a log line per request, as in kubectl.
 const logVerbosity = 6
 
-func (r *requestFlags) addFlags(fs *pflag.FlagSet) {
+func (r *requestFlags) addFlags(to *pflag.FlagSet) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.IntVarP(&r.verbosity, "v", "v", 0, "number for the log level verbosity: from 6 on, each request is logged, without its query")
 	fs.BoolVar(&r.warningsAsErrors, "warnings-as-errors", false, "Treat warnings received from the server as errors and exit with a non-zero exit code")
+	flagset.AddMissing(to, fs)
 }
 
 func (r *requestFlags) log(s *State, attempt *transport.Attempt) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,7 +61,7 @@ func (e *env) runWith(ctx context.Context, t *testing.T, stdin io.Reader, args .
 	state.Connection.Kubeconfig = cluster.Kubeconfig(t)
 	state.Connection.CacheDir = t.TempDir()
 	state.Connection.FieldManager = "anyctl"
-	root := command.Root(state, Commands(state)...) //nolint:contextcheck // commands get ctx from ExecuteContext
+	root := command.Root(state, &cobra.Command{Use: "anyctl"}, Commands(state)...) //nolint:contextcheck // commands get ctx from ExecuteContext
 	root.SetArgs(append([]string{"-n", e.namespace}, args...))
 	err := root.ExecuteContext(ctx)
 	state.Connection.Close()

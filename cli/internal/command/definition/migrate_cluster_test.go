@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -36,7 +37,7 @@ func run(t *testing.T, args ...string) result {
 	}
 	state.Connection.Kubeconfig = cluster.Kubeconfig(t)
 	state.Connection.CacheDir = t.TempDir()
-	root := command.Root(state, Commands(state)...)
+	root := command.Root(state, &cobra.Command{Use: "anyctl"}, Commands(state)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(t.Context())
 	state.Connection.Close()

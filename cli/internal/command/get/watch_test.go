@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -57,7 +58,7 @@ func watch(t *testing.T, url string, duration time.Duration) (stdout, stderr str
 	state.Connection.Kubeconfig = filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(state.Connection.Kubeconfig, []byte("{}"), 0o600))
 	state.Connection.CacheDir = t.TempDir()
-	root := command.Root(state, get.Commands(state)...)
+	root := command.Root(state, &cobra.Command{Use: "anyctl"}, get.Commands(state)...)
 	root.SetArgs([]string{"get", "configmaps", "-w", "-o", "name", "--server", url})
 	ctx, cancel := context.WithTimeout(t.Context(), duration)
 	defer cancel()

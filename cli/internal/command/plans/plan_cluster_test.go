@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,7 +52,7 @@ func (e *environment) run(t *testing.T, manifest string, args ...string) result 
 	state.Connection.Kubeconfig = cluster.Kubeconfig(t)
 	state.Connection.CacheDir = t.TempDir()
 	state.Connection.FieldManager = "anyctl"
-	root := command.Root(state, slices.Concat(plans.Commands(state), change.Commands(state))...)
+	root := command.Root(state, &cobra.Command{Use: "anyctl"}, slices.Concat(plans.Commands(state), change.Commands(state))...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(t.Context())
 	state.Connection.Close()

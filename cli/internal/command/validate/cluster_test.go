@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -45,7 +46,7 @@ metadata: {name: old}
 		state := &command.State{Streams: command.Streams{In: strings.NewReader(manifest), Out: &out, Err: &errs}, Connection: flags.NewConnection()}
 		state.Connection.Kubeconfig = cluster.Kubeconfig(t)
 		state.Connection.CacheDir = t.TempDir()
-		root := command.Root(state, validate.Commands(state)...)
+		root := command.Root(state, &cobra.Command{Use: "anyctl"}, validate.Commands(state)...)
 		root.SetArgs(append([]string{"validate"}, args...))
 		err := root.ExecuteContext(t.Context())
 		state.Connection.Close()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -86,7 +87,7 @@ func run(t *testing.T, in string, args ...string) (stdout, stderr string, code i
 		Connection: flags.NewConnection(),
 	}
 	state.Connection.Kubeconfig = filepath.Join(t.TempDir(), "missing")
-	root := command.Root(state, validate.Commands(state)...)
+	root := command.Root(state, &cobra.Command{Use: "anyctl"}, validate.Commands(state)...)
 	root.SetArgs(append([]string{"validate"}, args...))
 	code = exit.Report(&errs, root.ExecuteContext(t.Context()))
 	return out.String(), errs.String(), code

@@ -1,0 +1,98 @@
+// Package commands has the commands of anyctl, for the root commands of other programs:
+//
+//	root := &cobra.Command{Use: "shopctl", Short: "shopctl controls shops"}
+//	if err := commands.Add(root, flags.NewConnection(), "get", "apply", "wait"); err != nil {
+//		…
+//	}
+//	os.Exit(commands.Run(root, os.Args[1:]))
+//
+// For commands of your own, package resource finds the objects of a command line, package print writes them, and package exit reports
+// errors.
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/exit"
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/change"
+	"github.com/anykind/anykind/cli/internal/command/config"
+	"github.com/anykind/anykind/cli/internal/command/definition"
+	"github.com/anykind/anykind/cli/internal/command/get"
+	"github.com/anykind/anykind/cli/internal/command/inspect"
+	"github.com/anykind/anykind/cli/internal/command/plans"
+	"github.com/anykind/anykind/cli/internal/command/pod"
+	"github.com/anykind/anykind/cli/internal/command/validate"
+	"github.com/anykind/anykind/cli/internal/printable"
+)
+
+// Program is a root command with commands of anyctl.
+type Program struct {
+	root  *cobra.Command
+	state *command.State
+}
+
+// New adds commands of anyctl to root: those of the given names, or all without names. The persistent flags of root get kubectl's
+// connection flags, -v and --warnings-as-errors, except for flags and shorthands that root has. Errors and warnings are written as
+// kubectl does. args is the command line without the program's name. Hooks of the connection, such as OnWarning, are called, too.
+func New(root *cobra.Command, connection *flags.Connection, args []string, names ...string) (*Program, error) {
+	state := &command.State{
+		Streams:    command.Streams{In: root.InOrStdin(), Out: printable.Writer(root.OutOrStdout()), Err: printable.Writer(root.ErrOrStderr())},
+		Connection: connection,
+		Args:       args,
+	}
+	all := slices.Concat(
+		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
+		definition.Commands(state), plans.Commands(state), validate.Commands(state),
+	)
+	chosen := all
+	if len(names) > 0 {
+		chosen = nil
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(cmd *cobra.Command) bool { return cmd.Name() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("add commands to %s: anyctl has no command %q", root.Name(), name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	rename(chosen, root.Name())
+	command.Root(state, root, chosen...)
+	return &Program{root, state}, nil
+}
+
+// rename replaces the program's name in examples.
+func rename(commands []*cobra.Command, program string) {
+	for _, cmd := range commands {
+		cmd.Example = strings.ReplaceAll(cmd.Example, "anyctl ", program+" ")
+		rename(cmd.Commands(), program)
+	}
+}
+
+// Run executes the command line and returns the exit code of the program. An interrupt ends the command; a second one kills the
+// program.
+func (p *Program) Run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal cancels ctx and restores the default action.
+	context.AfterFunc(ctx, stop)
+	p.root.SetArgs(p.state.Args)
+	err := p.root.ExecuteContext(ctx)
+	p.state.Connection.Close()
+	err = errors.Join(err, printable.Flush(p.state.Out))
+	defer func() { _ = printable.Flush(p.state.Err) }()
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return exit.Interrupted
+	}
+	return exit.Report(p.state.Err, err)
+}

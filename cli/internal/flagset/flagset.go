@@ -1,0 +1,22 @@
+// Package flagset adds flags to the flags of a program.
+package flagset
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// AddMissing adds flags to fs, without those and without shorthands that are in fs or in without.
+func AddMissing(fs, added *pflag.FlagSet, without ...string) {
+	added.VisitAll(func(flag *pflag.Flag) {
+		if fs.Lookup(flag.Name) != nil || slices.Contains(without, flag.Name) {
+			return
+		}
+		if flag.Shorthand != "" && (fs.ShorthandLookup(flag.Shorthand) != nil || slices.Contains(without, "-"+flag.Shorthand)) {
+			flag.Shorthand = ""
+		}
+		fs.AddFlag(flag)
+	})
+}
+
