@@ -1,10 +1,9 @@
 // Package commands has the commands of anyctl, for the root commands of other programs:
 //
 //	root := &cobra.Command{Use: "shopctl", Short: "shopctl controls shops"}
-//	if err := commands.Add(root, flags.NewConnection(), "get", "apply", "wait"); err != nil {
-//		…
-//	}
-//	os.Exit(commands.Run(root, os.Args[1:]))
+//	program, err := commands.New(root, flags.NewConnection(), os.Args[1:], "get", "apply", "wait")
+//	…
+//	os.Exit(program.Run())
 //
 // For commands of your own, package resource finds the objects of a command line, package print writes them, and package exit reports
 // errors.
