@@ -4,6 +4,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func main() {
 	root.AddCommand(suspend(connection))
 	program, err := commands.New(root, connection, os.Args[1:], "get", "apply", "wait")
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	os.Exit(program.Run())
 }
