@@ -19,4 +19,3 @@ func AddMissing(fs, added *pflag.FlagSet, without ...string) {
 		fs.AddFlag(flag)
 	})
 }
-
