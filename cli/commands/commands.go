@@ -10,6 +10,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,10 @@ type Program struct {
 
 // New adds commands of anyctl to root: those of the given names, or all without names. The persistent flags of root get kubectl's
 // connection flags, -v and --warnings-as-errors, except for flags and shorthands that root has. Errors and warnings are written as
-// kubectl does. args is the command line without the program's name. Hooks of the connection, such as OnWarning, are called, too.
+// kubectl does. The name of root is the default of the connection's FieldManager and UserAgent. args is the command line without the program's name. Hooks of the connection, such as OnWarning, are called, too.
 func New(root *cobra.Command, connection *flags.Connection, args []string, names ...string) (*Program, error) {
+	connection.FieldManager = cmp.Or(connection.FieldManager, root.Name())
+	connection.UserAgent = cmp.Or(connection.UserAgent, root.Name())
 	state := &command.State{
 		Streams:    command.Streams{In: root.InOrStdin(), Out: printable.Writer(root.OutOrStdout()), Err: printable.Writer(root.ErrOrStderr())},
 		Connection: connection,

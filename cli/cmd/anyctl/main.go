@@ -16,11 +16,8 @@ func main() {
 }
 
 func run(args []string) int {
-	connection := flags.NewConnection()
-	connection.UserAgent = "anyctl"
-	connection.FieldManager = "anyctl"
 	root := &cobra.Command{Use: "anyctl", Short: "anyctl controls any Kubernetes cluster through discovery"}
-	program, err := commands.New(root, connection, args)
+	program, err := commands.New(root, flags.NewConnection(), args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return 1

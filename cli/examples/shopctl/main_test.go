@@ -37,7 +37,7 @@ func TestShopctl_Commands(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"apply -f -", "cronjob.batch/report serverside-applied\nconfigmap/prices serverside-applied\n", 0},
+		{"apply -f -", "configmap/prices serverside-applied\ncronjob.batch/report serverside-applied\n", 0},
 		{"get cm,cj -l app=shop -o name", "configmap/prices\ncronjob.batch/report\n", 0},
 		{"get cj report --no-headers -o custom-columns=NAME:.metadata.name", "report\n", 0},
 		{"get secrets", "No resources found in " + namespace + " namespace.\n", 0},
