@@ -3,7 +3,7 @@
 //	root := &cobra.Command{Use: "shopctl", Short: "shopctl controls shops"}
 //	program, err := commands.New(root, flags.NewConnection(), os.Args[1:], "get", "apply", "wait")
 //	…
-//	os.Exit(program.Run())
+//	os.Exit(program.Run(ctx))
 //
 // For commands of your own, package resource finds the objects of a command line, package print writes them, and package exit reports
 // errors.
@@ -81,10 +81,10 @@ func rename(commands []*cobra.Command, program string) {
 	}
 }
 
-// Run executes the command line and returns the exit code of the program. An interrupt ends the command; a second one kills the
+// Run executes the command line and returns the exit code of the program. An interrupt ends the command, a second interrupt kills the
 // program.
-func (p *Program) Run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+func (p *Program) Run(ctx context.Context) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal cancels ctx and restores the default action.
 	context.AfterFunc(ctx, stop)

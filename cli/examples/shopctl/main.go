@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -24,7 +25,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	os.Exit(program.Run())
+	os.Exit(program.Run(context.Background()))
 }
 
 // suspend returns a command that sets spec.suspend, as of a CronJob.

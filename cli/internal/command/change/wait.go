@@ -72,7 +72,7 @@ func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) 
 		defer cancel()
 	}
 	if slices.ContainsFunc(conditions, waitCondition.isCreate) {
-		if err := o.awaitCreation(waitCtx, s, args, display); err != nil {
+		if err := o.awaitCreation(waitCtx, args, display); err != nil {
 			if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 				return errors.New("timed out waiting for the condition")
 			}
@@ -184,7 +184,7 @@ func (o *waitOptions) waitError(ctx context.Context, t *resource.Info, condition
 }
 
 // awaitCreation waits until all named objects exist, or the selectors match an object.
-func (o *waitOptions) awaitCreation(ctx context.Context, s *command.State, args []string, display *progress.Display) error {
+func (o *waitOptions) awaitCreation(ctx context.Context, args []string, display *progress.Display) error {
 	const key = "create"
 	defer display.Remove(key)
 	isSelected := false
