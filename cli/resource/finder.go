@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
-// Finder finds objects. Set Connection, and bind the other fields to flags or set them. Non-empty Files replace the arguments.
+// Finder finds objects. Set Connection, and bind the remaining fields to flags or set them. Non-empty Files replace the arguments.
 type Finder struct {
 	Connection *flags.Connection
 	Selection  flags.Selection

@@ -49,7 +49,7 @@ func newResolver(client *dynamic.Client, required, namespace string) *Resolver {
 
 // Resolve finds the resource of an object, as [dynamic.Client.ForObjects] does. If an earlier object was
 // the CustomResourceDefinition of its kind, Resolve waits until the definition is established. The caller must have created it before.
-// Resolve rejects an object in a namespace other than --namespace. All other errors have the object's position.
+// Resolve rejects an object in a namespace other than --namespace. Its errors have the object's position.
 func (r *Resolver) Resolve(ctx context.Context, obj *manifest.Object) (*Info, error) {
 	kind := obj.GroupVersionKind()
 	definition := r.definitions[kind.GroupKind()]
@@ -103,7 +103,7 @@ func ResolveError(obj *manifest.Object, err error) error {
 		obj.GetName(), obj.GetNamespace(), obj.Source, kind.Kind, kind.GroupVersion(), obj.Position(), noMatch))
 }
 
-// InstallOrder returns the objects in the order of [dynamic.InstallOrder], one stage after the other. namespace is the namespace of
+// InstallOrder returns the objects in the order of [dynamic.InstallOrder], stage by stage. namespace is the namespace of
 // namespaced objects that name none.
 func InstallOrder(objects []*manifest.Object, namespace string) ([]*manifest.Object, error) {
 	plain := make([]*unstructured.Object, len(objects))

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// AddMissing adds flags to fs, without those and without shorthands that are in fs or in without.
+// AddMissing adds flags to fs. Flags and shorthands of fs and of without are left out. A dash precedes a shorthand in without.
 func AddMissing(fs, added *pflag.FlagSet, without ...string) {
 	added.VisitAll(func(flag *pflag.Flag) {
 		if fs.Lookup(flag.Name) != nil || slices.Contains(without, flag.Name) {
