@@ -49,7 +49,7 @@ func newResolver(client *dynamic.Client, required, namespace string) *Resolver {
 
 // Resolve finds the resource of an object, as [dynamic.Client.ForObjects] does. If an earlier object was
 // the CustomResourceDefinition of its kind, Resolve waits until the definition is established. The caller must have created it before.
-// Resolve rejects an object in a namespace other than --namespace. Its errors have the object's position.
+// Resolve rejects an object in a namespace other than --namespace. Errors, except for this error, have the object's position.
 func (r *Resolver) Resolve(ctx context.Context, obj *manifest.Object) (*Info, error) {
 	kind := obj.GroupVersionKind()
 	definition := r.definitions[kind.GroupKind()]
