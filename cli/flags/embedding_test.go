@@ -52,7 +52,7 @@ func TestConnection_RequestTimeoutWithWrappedTransport(t *testing.T) {
 	}
 	conn, err := c.Conn(t.Context())
 	require.NoError(t, err)
-	_, err = conn.Do(t.Context(), &transport.Request{Method: http.MethodGet, Path: "/version"}) //nolint:bodyclose // an error
+	_, err = conn.Do(t.Context(), &transport.Request{Method: http.MethodGet, Path: "/version"})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	assert.ErrorContains(t, err, "--request-timeout")
 	assert.Positive(t, calls)
