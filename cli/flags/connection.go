@@ -73,9 +73,9 @@ func NewConnection() *Connection {
 	return c
 }
 
-// AddFlags defines kubectl's connection flags in fs, usually the persistent flags of the root command. Flags that fs defines
-// already are left out, and those named in without, with a dash for a shorthand: AddFlags(fs, "password", "-s"). A shorthand that
-// fs uses already is left out, too. A program's own flag can set a field of c in place of a flag that is left out.
+// AddFlags defines kubectl's connection flags in fs, usually the persistent flags of the root command. Flags and shorthands of fs
+// are left out, and so are flags and shorthands in without: AddFlags(fs, "password", "-s"). A program's own flag can set a field of c
+// in place of a flag that is left out.
 func (c *Connection) AddFlags(fs *pflag.FlagSet, without ...string) {
 	added := pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.defineFlags(added)

@@ -153,6 +153,19 @@ func TestConnection_CompletesKubeconfig(t *testing.T) {
 	assert.Equal(t, []cobra.Completion{"shop"}, names)
 }
 
+// completing returns a Connection to the cluster, and a command to complete.
+func completing(t *testing.T, namespace string) (*flags.Connection, *cobra.Command) {
+	t.Helper()
+	c := flags.NewConnection()
+	c.Kubeconfig = cluster.Kubeconfig(t)
+	c.CacheDir = t.TempDir()
+	c.NamespaceFlag = namespace
+	t.Cleanup(c.Close)
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	return c, cmd
+}
+
 func TestConnection_CompletesFromServer(t *testing.T) {
 	admin := client.Connect(t, "admin")
 	namespace := client.NewNamespace(t, admin)
@@ -167,13 +180,7 @@ func TestConnection_CompletesFromServer(t *testing.T) {
 		require.NoError(t, err)
 		client.DeleteAtEnd(t, defaults, name)
 	}
-	c := flags.NewConnection()
-	c.Kubeconfig = cluster.Kubeconfig(t)
-	c.CacheDir = t.TempDir()
-	c.NamespaceFlag = namespace
-	defer c.Close()
-	cmd := &cobra.Command{}
-	cmd.SetContext(t.Context())
+	c, cmd := completing(t, namespace)
 
 	complete := func(function cobra.CompletionFunc, prefix string, args ...string) []cobra.Completion {
 		names, _ := function(cmd, args, prefix)
@@ -216,13 +223,7 @@ func TestConnection_CompletesFieldsBySchema(t *testing.T) {
 		"metadata": map[string]any{"name": "sampled", "labels": map[string]any{"color": "blue", "a/b": "c"}}, "data": map[string]any{"size": "3"},
 	}}, nil)
 	require.NoError(t, err)
-	c := flags.NewConnection()
-	c.Kubeconfig = cluster.Kubeconfig(t)
-	c.CacheDir = t.TempDir()
-	c.NamespaceFlag = namespace
-	defer c.Close()
-	cmd := &cobra.Command{}
-	cmd.SetContext(t.Context())
+	c, cmd := completing(t, namespace)
 	columns := c.CompleteOutput(nil)
 	for _, one := range []struct {
 		function   cobra.CompletionFunc

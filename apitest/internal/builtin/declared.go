@@ -57,8 +57,8 @@ type DeclaredRule struct {
 // Line returns the line of the rule in confirmed.txt. The field of a rule of a struct as a whole is "*".
 func (r DeclaredRule) Line(typ, name string) string { return typ + " " + name + " " + r.Text }
 
-// IsInForce reports whether a server applies the rule with a line. It rejects for standard and beta rules. It runs an alpha rule
-// beside other code, which decides.
+// IsInForce reports whether a server applies the rule with a line. It rejects for standard and beta rules. It runs an alpha rule in
+// addition to code that decides.
 func (r DeclaredRule) IsInForce(line string) bool { return r.Stage != "alpha" || confirmed()[line] }
 
 type formatFunc = func(context.Context, operation.Operation, *field.Path, *string, *string) field.ErrorList
