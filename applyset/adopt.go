@@ -71,7 +71,7 @@ func (s *Set) Adopt(ctx context.Context, objects []*manifest.Object, opts *Adopt
 	}
 	a := &adoption{
 		run:       &run{Set: s, options: ApplyOptions{DryRun: o.DryRun, OnEvent: o.OnEvent}},
-		migration: migration{set: s, manager: s.FieldManager(), selects: o.Managers},
+		migration: migration{client: s.client, manager: s.FieldManager(), selects: o.Managers},
 		members:   o.Members,
 		read:      s.getParent,
 	}
@@ -97,7 +97,7 @@ func (s *Set) Handover(ctx context.Context, version string) ([]Event, error) {
 			return parent, err
 		},
 	}
-	a.migration = migration{set: s, manager: kubectlManager, selects: Managers(s.FieldManager())}
+	a.migration = migration{client: s.client, manager: kubectlManager, selects: Managers(s.FieldManager())}
 	err := a.adopt(ctx, nil)
 	if err != nil {
 		err = fmt.Errorf("hand the set of %s over to kubectl: %w", s.parent, err)

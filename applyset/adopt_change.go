@@ -129,11 +129,15 @@ func (a *adoption) patch(ctx context.Context, c *change) (patch []byte, reason s
 	if len(metadata) == 0 {
 		return nil, reason, nil
 	}
-	// The server reports a conflict if the object has changed.
-	metadata["uid"] = c.live.GetUID()
-	metadata["resourceVersion"] = c.live.GetResourceVersion()
-	patch, err = json.Marshal(map[string]any{"metadata": metadata})
+	patch, err = metadataPatch(c.live, metadata)
 	return patch, reason, err
+}
+
+// metadataPatch returns a merge patch of metadata. The server reports a conflict if the object has changed.
+func metadataPatch(live *unstructured.Object, metadata map[string]any) ([]byte, error) {
+	metadata["uid"] = live.GetUID()
+	metadata["resourceVersion"] = live.GetResourceVersion()
+	return json.Marshal(map[string]any{"metadata": metadata})
 }
 
 // keepReason returns why an object must not be pruned, and "" otherwise.

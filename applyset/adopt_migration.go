@@ -24,7 +24,7 @@ const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // migration moves fields to a manager.
 type migration struct {
-	set     *Set
+	client  *dynamic.Client
 	manager string
 	selects func(metav1.ManagedFieldsEntry) bool
 }
@@ -84,7 +84,7 @@ func (m migration) inVersion(ctx context.Context, resource *dynamic.Resource, li
 	if err != nil {
 		return nil, err
 	}
-	versioned, err := m.set.client.ForKind(ctx, version.WithKind(live.GetKind()))
+	versioned, err := m.client.ForKind(ctx, version.WithKind(live.GetKind()))
 	var noMatch *restmapper.NoMatchError
 	switch {
 	case errors.As(err, &noMatch):

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -61,4 +63,22 @@ func ExampleSet_Handover() {
 		return err
 	}
 	_ = handOver
+}
+
+// The program applies an object that kubectl apply has created. The last apply removes fields that left the configuration.
+func ExampleMigrateFields() {
+	apply := func(ctx context.Context, client *dynamic.Client, resource *dynamic.Resource, obj *unstructured.Object) error {
+		live, err := resource.Get(ctx, obj.GetName(), nil)
+		if err != nil {
+			return err
+		}
+		stored, reason, err := applyset.MigrateFields(ctx, client, live, "shopctl", applyset.KubectlManagers)
+		if err != nil {
+			return err
+		}
+		fmt.Println("moved:", stored != nil, reason)
+		_, err = resource.Apply(ctx, obj, &metav1.ApplyOptions{FieldManager: "shopctl"})
+		return err
+	}
+	_ = apply
 }

@@ -1,13 +1,13 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/flags"
@@ -177,7 +177,7 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 		if err != nil {
 			return err
 		}
-		applied, err := o.apply(ctx, found)
+		applied, err := o.apply(ctx, s, found)
 		if err != nil {
 			return err
 		}
@@ -227,15 +227,21 @@ func (o *applyOptions) applyPlan(ctx context.Context, s *command.State) error {
 	return errors.Join(append(errs, err)...)
 }
 
-func (o *applyOptions) apply(ctx context.Context, t *resource.Info) (*unstructured.Object, error) {
+func (o *applyOptions) apply(ctx context.Context, s *command.State, t *resource.Info) (*unstructured.Object, error) {
 	if t.Name == "" && t.Object.GetGenerateName() != "" {
 		return nil, fmt.Errorf("from %s: cannot use generate name with apply", t.Object.GetGenerateName())
 	}
-	resource := t.Resource.WithDefaults(o.write.Defaults())
+	own := &ownership{state: s, manager: cmp.Or(o.write.FieldManager, s.Connection.FieldManager)}
+	own.isDefault = o.write.FieldManager == "" || o.write.FieldManager == kubectlManager
+	own.resource = t.Resource.WithDefaults(o.write.Defaults())
+	own.isReadOnly = o.subresource != "" || o.write.DryRun == flags.DryRunServer
 	if o.subresource != "" {
-		resource = resource.Subresource(o.subresource)
+		own.resource = own.resource.Subresource(o.subresource)
 	}
-	applied, err := resource.Apply(ctx, t.Object, &metav1.ApplyOptions{Force: o.forceConflicts})
+	if t.Namespace != "" {
+		t.Object.SetNamespace(t.Namespace) // the annotation of kubectl apply has it
+	}
+	applied, err := own.apply(ctx, t.Object, o.forceConflicts)
 	var conflict *dynamic.ApplyConflictError
 	if errors.As(err, &conflict) {
 		return nil, command.ConflictsError(conflict)
