@@ -1,5 +1,5 @@
 // Package describe writes descriptions of objects of any kind: metadata, fields, conditions, owners and events. Pods,
-// deployments, services and nodes have their own sections. The package sends no requests.
+// deployments, services and nodes have their own sections, followed by all other fields. The package sends no requests.
 package describe
 
 import (
@@ -27,28 +27,32 @@ type Related struct {
 	MissingEvents error
 	// ReplicaSets are the ReplicaSets controlled by a deployment.
 	ReplicaSets []*unstructured.Object
-	// EndpointSlices are the EndpointSlices of a service.
-	EndpointSlices []*unstructured.Object
-	// Pods are the pods on a node, and Lease is its lease.
+	// EndpointSlices are those of a service, or of the namespace of an ingress. Services are those of the namespace of an ingress.
+	EndpointSlices, Services []*unstructured.Object
+	// Pods are the pods on a node, of a workload, or with a claim. Lease is the lease of a node.
 	Pods  []*unstructured.Object
 	Lease *unstructured.Object
+	// Quotas and LimitRanges are those of a namespace.
+	Quotas, LimitRanges []*unstructured.Object
 }
 
 // Write writes the description of an object. It replaces the values of secrets by their sizes.
 func Write(w io.Writer, obj *unstructured.Object, related *Related) error {
+	left := obj.DeepCopy()
 	var fields []field
 	switch obj.GroupVersionKind().GroupKind().String() {
 	case "Pod":
-		fields = podFields(obj, related.Now)
+		fields = podFields(left, obj, related.Now)
 	case "Deployment.apps":
-		fields = deploymentFields(obj, related.ReplicaSets)
+		fields = deploymentFields(left, related)
 	case "Service":
-		fields = serviceFields(obj, related.EndpointSlices)
+		fields = append(serviceFields(left, related.EndpointSlices), deletionFields(left, related.Now)...)
 	case "Node":
-		fields = nodeFields(obj, related)
+		fields = nodeFields(left, related)
 	default:
-		fields = objectFields(obj, related.Now)
+		fields = objectFields(left, related)
 	}
+	fields = append(fields, leftFields(left, obj)...)
 	if related.ShowEvents {
 		fields = append(fields, eventsField(related))
 	}
@@ -116,28 +120,28 @@ func deletionFields(obj *unstructured.Object, now time.Time) []field {
 	return fields
 }
 
-// objectFields describes an object of any kind: its metadata, and its other fields under their own names.
-func objectFields(obj *unstructured.Object, now time.Time) []field {
+// objectFields describes the metadata of an object of any kind, what is computed from related objects, and conditions. Its other
+// fields are left.
+func objectFields(obj *unstructured.Object, related *Related) []field {
 	fields := append(nameFields(obj), labelFields(obj)...)
 	fields = append(fields, text("API Version", obj.GetAPIVersion()), text("Kind", obj.GetKind()))
 	if created := textAt(obj.Object, "metadata", "creationTimestamp"); created != "" {
-		fields = append(fields, text("Created", timeText(created)+" ("+age(created, now)+")"))
+		fields = append(fields, text("Created", timeText(created)+" ("+age(created, related.Now)+")"))
 	}
-	fields = append(fields, deletionFields(obj, now)...)
+	fields = append(fields, deletionFields(obj, related.Now)...)
 	fields = append(fields, ownerFields(obj)...)
 	if nested.Value(obj.Object, "status") != nil {
 		fields = append(fields, text("Health", readiness.Compute(obj, nil).String()))
 	}
-	rest, conditions := contentFields(obj)
-	fields = append(fields, rest...)
-	if len(conditions) > 0 {
-		fields = append(fields, conditionsField(conditions, now))
+	fields = append(fields, relatedFields(obj, related)...)
+	if conditions := nested.List(obj.Object, "status", "conditions"); areConditions(conditions) {
+		fields = append(fields, conditionsField(obj, conditions, related.Now))
 	}
 	return fields
 }
 
-// contentFields returns an object's fields except metadata, spec first and status last. It returns status.conditions separately.
-func contentFields(obj *unstructured.Object) (fields []field, conditions []any) {
+// leftFields returns the fields, except metadata, that a layout has left of an object: spec first and status last.
+func leftFields(left, obj *unstructured.Object) (fields []field) {
 	order := func(name string) int {
 		switch name {
 		case "spec":
@@ -147,29 +151,23 @@ func contentFields(obj *unstructured.Object) (fields []field, conditions []any) 
 		}
 		return 1
 	}
-	names := slices.DeleteFunc(sortedNames(obj.Object), func(name string) bool {
+	names := slices.DeleteFunc(sortedNames(left.Object), func(name string) bool {
 		return name == "apiVersion" || name == "kind" || name == "metadata"
 	})
 	sort.SliceStable(names, func(i, j int) bool { return order(names[i]) < order(names[j]) })
 	for _, name := range names {
-		value := obj.Object[name]
-		if status, ok := value.(map[string]any); ok && name == "status" {
-			if list, ok := status["conditions"].([]any); ok && areConditions(list) {
-				conditions = list
-				status = withoutField(status, "conditions")
-			}
-			if len(status) > 0 {
-				fields = append(fields, field{label: title(name), fields: treeFields(status, 0)})
-			}
-			continue
+		if value, isLeft := remaining(left.Object[name], obj.Object[name]); isLeft {
+			fields = append(fields, contentField(obj, name, value)...)
 		}
-		fields = append(fields, contentField(obj, name, value)...)
 	}
-	return fields, conditions
+	return fields
 }
 
-// contentField returns a field of an object. For data of a secret it returns only the sizes of the values.
+// contentField returns a field of an object. For data of a secret and binary data it returns only the sizes of the values.
 func contentField(obj *unstructured.Object, name string, value any) []field {
+	if obj.GetKind() == "ConfigMap" && obj.GroupVersionKind().Group == "" && name == "binaryData" {
+		return sizes("BinaryData", nested.Map(value), decodedSize)
+	}
 	if obj.GetKind() == "Secret" && obj.GroupVersionKind().Group == "" {
 		values := nested.Map(value)
 		switch name {
@@ -193,16 +191,6 @@ func decodedSize(value string) int {
 	return len(decoded)
 }
 
-func withoutField(values map[string]any, name string) map[string]any {
-	rest := make(map[string]any, len(values))
-	for key, value := range values {
-		if key != name {
-			rest[key] = value
-		}
-	}
-	return rest
-}
-
 // title returns a field name as the label of a section.
 func title(name string) string {
 	if name == "" {
@@ -221,17 +209,23 @@ func areConditions(list []any) bool {
 	return len(list) > 0
 }
 
-// conditionsField returns a table of conditions.
-func conditionsField(conditions []any, now time.Time) field {
+// conditionsField returns a table of conditions. The age replaces their times, and a generation of its own is left only if it is not the
+// object's.
+func conditionsField(obj *unstructured.Object, conditions []any, now time.Time) field {
 	var rows [][]string
 	for _, c := range conditions {
 		since := "<unknown>"
-		if changed := textAt(c, "lastTransitionTime"); changed != "" {
+		if changed := take(c, "lastTransitionTime"); changed != "" {
 			since = age(changed, now)
 		}
 		rows = append(rows, []string{
-			textAt(c, "type"), textAt(c, "status"), since, textAt(c, "reason"), oneLine(textAt(c, "message")),
+			take(c, "type"), take(c, "status"), since, take(c, "reason"), oneLine(take(c, "message")),
 		})
+		take(c, "lastProbeTime")
+		take(c, "lastUpdateTime")
+		if nested.Int(c, "observedGeneration") == obj.GetGeneration() {
+			take(c, "observedGeneration")
+		}
 	}
 	return table("Conditions", []string{"Type", "Status", "Age", "Reason", "Message"}, rows)
 }

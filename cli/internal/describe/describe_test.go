@@ -82,6 +82,44 @@ func TestWrite_Pod(t *testing.T) {
 	}
 }
 
+func TestWrite_FieldsLeftByLayout(t *testing.T) {
+	got := described(t, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "generation": 2}, "spec": {
+		"readinessGates": [{"conditionType": "warm"}], "newField": {"a": 1, "none": {}},
+		"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i", "stdin": true, "env": [{"name": "L", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}]}]},
+		"status": {"conditions": [{"type": "Ready", "status": "True", "lastProbeTime": null, "observedGeneration": 2}, {"type": "Warm", "status": "True", "observedGeneration": 1}]}}`, &Related{})
+	assert.Contains(t, got, "Spec:\n  containers:\n    - name:   b\n      stdin:  true\n  newField:\n    a:     1\n    none:  {}\n  readinessGates:\n    - conditionType:  warm\n"+
+		"Status:\n  conditions:\n    - observedGeneration:  1\n      type:                Warm\n")
+	assert.Contains(t, got, "L:  node allocatable (limits.cpu)\n")
+}
+
+func TestWrite_LongValuesBySize(t *testing.T) {
+	got := described(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "binaryData": {"blob": "aGVsbG8="}, "data": {"a": "`+
+		strings.Repeat("x", maxText)+`", "b": "`+strings.Repeat("y", maxText+1)+`"}}`, &Related{})
+	assert.Contains(t, got, "BinaryData:\n  blob:  5 bytes\n")
+	assert.Contains(t, got, "  a:  xxx")
+	assert.Contains(t, got, "  b:  <10001 bytes>\n")
+}
+
+func TestWrite_RelatedObjects(t *testing.T) {
+	object := func(text string) *unstructured.Object {
+		obj, err := unstructured.Decode([]byte(text))
+		require.NoError(t, err)
+		return obj
+	}
+	got := described(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}`, &Related{
+		Quotas:      []*unstructured.Object{object(`{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "status": {"hard": {"pods": "5"}, "used": {"pods": "2"}}}`)},
+		LimitRanges: []*unstructured.Object{object(`{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}}`)},
+	})
+	assert.Regexp(t, `pods +2 +5\n`, got)
+	assert.Regexp(t, `l +Pod +cpu +- +1 +- +- +-\n`, got)
+	got = described(t, `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"}}`, &Related{
+		Pods: []*unstructured.Object{object(`{"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Running"}}`), object(`{"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Pending"}}`)},
+	})
+	assert.Contains(t, got, "1 Running / 1 Waiting / 0 Succeeded / 0 Failed")
+	got = described(t, `{"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "i"}, "spec": {"defaultBackend": {"service": {"name": "gone", "port": {"number": 1}}}}}`, &Related{})
+	assert.Contains(t, got, "gone:1 (<service not found>)")
+}
+
 func TestWrite_NodeSumsResources(t *testing.T) {
 	pod := func(name, phase, spec string) *unstructured.Object {
 		obj, err := unstructured.Decode([]byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "` + name + `", "namespace": "shop"},

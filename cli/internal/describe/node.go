@@ -30,17 +30,17 @@ func nodeFields(obj *unstructured.Object, related *Related) []field {
 	slices.Sort(roles)
 	fields := []field{text("Name", obj.GetName()), text("Roles", or(strings.Join(roles, ","), none))}
 	fields = append(fields, labelFields(obj)...)
-	fields = append(fields, text("CreationTimestamp", timeText(textAt(node, "metadata", "creationTimestamp"))))
+	fields = append(fields, text("CreationTimestamp", timeText(take(node, "metadata", "creationTimestamp"))))
 	fields = append(fields, deletionFields(obj, related.Now)...)
 	var taints []string
 	for _, t := range nested.List(node, "spec", "taints") {
-		taint := textAt(t, "key")
-		if value := textAt(t, "value"); value != "" {
+		taint := take(t, "key")
+		if value := take(t, "value"); value != "" {
 			taint += "=" + value
 		}
-		taints = append(taints, taint+":"+textAt(t, "effect"))
+		taints = append(taints, taint+":"+take(t, "effect"))
 	}
-	fields = append(fields, text("Taints", taints...), text("Unschedulable", or(textAt(node, "spec", "unschedulable"), "false")))
+	fields = append(fields, text("Taints", taints...), text("Unschedulable", or(take(node, "spec", "unschedulable"), "false")))
 	if lease := related.Lease; lease != nil {
 		fields = append(fields, field{label: "Lease", fields: []field{
 			text("HolderIdentity", or(textAt(lease.Object, "spec", "holderIdentity"), "<unset>")),
@@ -51,16 +51,17 @@ func nodeFields(obj *unstructured.Object, related *Related) []field {
 	if conditions := nested.List(node, "status", "conditions"); len(conditions) > 0 {
 		fields = append(fields, nodeConditionsField(conditions))
 	}
+	pods := nodePodsFields(node, related.Pods, related.Now)
 	fields = append(fields, nodeStatusFields(node)...)
-	return append(fields, nodePodsFields(node, related.Pods, related.Now)...)
+	return append(fields, pods...)
 }
 
 func nodeConditionsField(conditions []any) field {
 	var rows [][]string
 	for _, c := range conditions {
 		rows = append(rows, []string{
-			textAt(c, "type"), textAt(c, "status"), timeText(textAt(c, "lastHeartbeatTime")), timeText(textAt(c, "lastTransitionTime")),
-			textAt(c, "reason"), oneLine(textAt(c, "message")),
+			take(c, "type"), take(c, "status"), timeText(take(c, "lastHeartbeatTime")), timeText(take(c, "lastTransitionTime")),
+			take(c, "reason"), oneLine(take(c, "message")),
 		})
 	}
 	return table("Conditions", []string{"Type", "Status", "LastHeartbeatTime", "LastTransitionTime", "Reason", "Message"}, rows)
@@ -70,14 +71,14 @@ func nodeConditionsField(conditions []any) field {
 func nodeStatusFields(node map[string]any) []field {
 	var addresses []field
 	for _, address := range nested.List(node, "status", "addresses") {
-		addresses = append(addresses, text(textAt(address, "type"), textAt(address, "address")))
+		addresses = append(addresses, text(take(address, "type"), take(address, "address")))
 	}
 	fields := []field{group("Addresses", addresses)}
 	for _, name := range []string{"capacity", "allocatable"} {
 		values := nested.Map(node, "status", name)
 		var below []field
 		for _, resource := range slices.Sorted(maps.Keys(values)) {
-			below = append(below, text(resource, scalar(values[resource])))
+			below = append(below, text(resource, take(values, resource)))
 		}
 		fields = append(fields, group(title(name), below))
 	}
@@ -87,12 +88,12 @@ func nodeStatusFields(node map[string]any) []field {
 		{"OS Image", "osImage"}, {"Operating System", "operatingSystem"}, {"Architecture", "architecture"},
 		{"Container Runtime Version", "containerRuntimeVersion"}, {"Kubelet Version", "kubeletVersion"},
 	} {
-		info = append(info, text(entry.label, textAt(node, "status", "nodeInfo", entry.name)))
+		info = append(info, text(entry.label, take(node, "status", "nodeInfo", entry.name)))
 	}
 	fields = append(fields, group("System Info", info))
-	fields = append(fields, optional("PodCIDR", textAt(node, "spec", "podCIDR"))...)
-	fields = append(fields, optional("PodCIDRs", strings.Join(texts(nested.List(node, "spec", "podCIDRs")), ","))...)
-	return append(fields, optional("ProviderID", textAt(node, "spec", "providerID"))...)
+	fields = append(fields, optional("PodCIDR", take(node, "spec", "podCIDR"))...)
+	fields = append(fields, optional("PodCIDRs", strings.Join(takeTexts(node, "spec", "podCIDRs"), ","))...)
+	return append(fields, optional("ProviderID", take(node, "spec", "providerID"))...)
 }
 
 // total is the sum of the requests and limits of a resource.

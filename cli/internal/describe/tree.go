@@ -51,7 +51,7 @@ func treeField(label string, value any, depth int) field {
 		if v == "" {
 			return text(label, `""`)
 		}
-		return text(label, strings.Split(strings.TrimSuffix(v, "\n"), "\n")...)
+		return text(label, strings.Split(strings.TrimSuffix(scalar(v), "\n"), "\n")...)
 	}
 	return text(label, scalar(value))
 }

@@ -17,12 +17,18 @@ import (
 // textAt returns the scalar at a path as text, or "".
 func textAt(value any, path ...string) string { return scalar(nested.Value(value, path...)) }
 
+// maxText is the length in bytes of the longest text that is written. Longer texts, such as encoded data, are replaced by their size.
+const maxText = 10_000
+
 // scalar formats a scalar. Maps and lists are formatted as JSON.
 func scalar(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
 	case string:
+		if len(v) > maxText {
+			return fmt.Sprintf("<%d bytes>", len(v))
+		}
 		return v
 	case bool:
 		return strconv.FormatBool(v)
@@ -33,7 +39,7 @@ func scalar(value any) string {
 		if err != nil {
 			return fmt.Sprint(v)
 		}
-		return string(data)
+		return scalar(string(data))
 	default:
 		return fmt.Sprint(v)
 	}

@@ -11,51 +11,47 @@ import (
 )
 
 // deploymentFields describes a deployment in kubectl's sections.
-func deploymentFields(obj *unstructured.Object, replicaSets []*unstructured.Object) []field {
+func deploymentFields(obj *unstructured.Object, related *Related) []field {
 	deployment := obj.Object
 	fields := nameFields(obj)
-	fields = append(fields, text("CreationTimestamp", timeText(textAt(deployment, "metadata", "creationTimestamp"))))
+	fields = append(fields, text("CreationTimestamp", timeText(take(deployment, "metadata", "creationTimestamp"))))
 	fields = append(fields, labelFields(obj)...)
 	fields = append(fields, ownerFields(obj)...)
 	desired := int64(1)
 	if nested.Value(deployment, "spec", "replicas") != nil {
-		desired = nested.Int(deployment, "spec", "replicas")
+		desired = takeInt(deployment, "spec", "replicas")
 	}
 	status := nested.Map(deployment, "status")
 	fields = append(fields,
-		text("Selector", selectorText(nested.Map(deployment, "spec", "selector"))),
+		text("Selector", selectorText(nested.Map(taken(deployment, "spec", "selector")))),
 		text("Replicas", fmt.Sprintf("%d desired | %d updated | %d total | %d available | %d unavailable", desired,
-			nested.Int(status, "updatedReplicas"), nested.Int(status, "replicas"), nested.Int(status, "availableReplicas"), nested.Int(status, "unavailableReplicas"))),
-		text("StrategyType", textAt(deployment, "spec", "strategy", "type")),
-		text("MinReadySeconds", strconv.FormatInt(nested.Int(deployment, "spec", "minReadySeconds"), 10)),
+			takeInt(status, "updatedReplicas"), takeInt(status, "replicas"), takeInt(status, "availableReplicas"), takeInt(status, "unavailableReplicas"))),
+		text("StrategyType", take(deployment, "spec", "strategy", "type")),
+		text("MinReadySeconds", strconv.FormatInt(takeInt(deployment, "spec", "minReadySeconds"), 10)),
 	)
 	if rolling := nested.Map(deployment, "spec", "strategy", "rollingUpdate"); rolling != nil {
 		fields = append(fields, text("RollingUpdateStrategy",
-			textAt(rolling, "maxUnavailable")+" max unavailable, "+textAt(rolling, "maxSurge")+" max surge"))
+			take(rolling, "maxUnavailable")+" max unavailable, "+take(rolling, "maxSurge")+" max surge"))
 	}
 	fields = append(fields, templateField(nested.Map(deployment, "spec", "template")))
 	if conditions := nested.List(deployment, "status", "conditions"); len(conditions) > 0 {
-		var rows [][]string
-		for _, c := range conditions {
-			rows = append(rows, []string{textAt(c, "type"), textAt(c, "status"), textAt(c, "reason")})
-		}
-		fields = append(fields, table("Conditions", []string{"Type", "Status", "Reason"}, rows))
+		fields = append(fields, conditionsField(obj, conditions, related.Now))
 	}
-	return append(fields, replicaSetFields(obj, replicaSets)...)
+	return append(fields, replicaSetFields(obj, related.ReplicaSets)...)
 }
 
 // templateField describes the pod template of a workload.
 func templateField(template map[string]any) field {
-	fields := []field{text("Labels", pairs(nested.Map(template, "metadata", "labels"), "=")...)}
+	fields := []field{text("Labels", takePairs(template, "=", "metadata", "labels")...)}
 	if annotations := nested.Map(template, "metadata", "annotations"); len(annotations) > 0 {
 		fields = append(fields, text("Annotations", pairs(annotations, ": ")...))
 	}
-	fields = append(fields, optional("Service Account", textAt(template, "spec", "serviceAccountName"))...)
+	fields = append(fields, optional("Service Account", take(template, "spec", "serviceAccountName"))...)
 	if containers := nested.List(template, "spec", "initContainers"); len(containers) > 0 {
-		fields = append(fields, containersField("Init Containers", containers, nil, false))
+		fields = append(fields, containersField("Init Containers", containers, nil, nil))
 	}
-	fields = append(fields, containersField("Containers", nested.List(template, "spec", "containers"), nil, false),
-		volumesField(nested.List(template, "spec", "volumes")))
+	fields = append(fields, containersField("Containers", nested.List(template, "spec", "containers"), nil, nil),
+		volumesField(template["spec"]))
 	return field{label: "Pod Template", fields: append(fields, schedulingFields(nested.Map(template, "spec"))...)}
 }
 
@@ -93,42 +89,43 @@ func serviceFields(obj *unstructured.Object, endpointSlices []*unstructured.Obje
 	fields := append(nameFields(obj), labelFields(obj)...)
 	fields = append(fields, ownerFields(obj)...)
 	fields = append(fields,
-		text("Selector", selectorText(nested.Map(spec, "selector"))),
-		text("Type", textAt(spec, "type")),
-		text("IP Family Policy", or(textAt(spec, "ipFamilyPolicy"), none)),
-		text("IP Families", joined(nested.List(spec, "ipFamilies"))),
-		text("IP", textAt(spec, "clusterIP")),
-		text("IPs", joined(nested.List(spec, "clusterIPs"))),
+		text("Selector", selectorText(nested.Map(taken(spec, "selector")))),
+		text("Type", take(spec, "type")),
+		text("IP Family Policy", or(take(spec, "ipFamilyPolicy"), none)),
+		text("IP Families", or(strings.Join(takeTexts(spec, "ipFamilies"), ","), none)),
+		text("IP", take(spec, "clusterIP")),
+		text("IPs", or(strings.Join(takeTexts(spec, "clusterIPs"), ","), none)),
 	)
 	for _, extra := range []struct{ label, value string }{
-		{"External IPs", strings.Join(texts(nested.List(spec, "externalIPs")), ",")},
-		{"External Name", textAt(spec, "externalName")},
-		{"Desired LoadBalancer IP", textAt(spec, "loadBalancerIP")},
+		{"External IPs", strings.Join(takeTexts(spec, "externalIPs"), ",")},
+		{"External Name", take(spec, "externalName")},
+		{"Desired LoadBalancer IP", take(spec, "loadBalancerIP")},
 		{"LoadBalancer Ingress", ingressText(nested.List(service, "status", "loadBalancer", "ingress"))},
 	} {
 		fields = append(fields, optional(extra.label, extra.value)...)
 	}
 	for _, port := range nested.List(spec, "ports") {
-		protocol := or(textAt(port, "protocol"), "TCP")
-		name := or(textAt(port, "name"), "<unset>")
-		fields = append(fields, text("Port", name+"  "+textAt(port, "port")+"/"+protocol),
-			text("TargetPort", or(textAt(port, "targetPort"), textAt(port, "port"))+"/"+protocol))
-		if nodePort := nested.Int(port, "nodePort"); nodePort != 0 {
+		protocol := or(take(port, "protocol"), "TCP")
+		portName := take(port, "name")
+		name := or(portName, "<unset>")
+		number := take(port, "port")
+		fields = append(fields, text("Port", name+"  "+number+"/"+protocol), text("TargetPort", or(take(port, "targetPort"), number)+"/"+protocol))
+		if nodePort := takeInt(port, "nodePort"); nodePort != 0 {
 			fields = append(fields, text("NodePort", name+"  "+strconv.FormatInt(nodePort, 10)+"/"+protocol))
 		}
-		fields = append(fields, text("Endpoints", endpointsText(textAt(port, "name"), endpointSlices)))
+		fields = append(fields, text("Endpoints", endpointsText(portName, endpointSlices)))
 	}
-	fields = append(fields, text("Session Affinity", or(textAt(spec, "sessionAffinity"), none)))
-	fields = append(fields, optional("External Traffic Policy", textAt(spec, "externalTrafficPolicy"))...)
-	fields = append(fields, optional("Internal Traffic Policy", textAt(spec, "internalTrafficPolicy"))...)
-	return append(fields, optional("LoadBalancer Source Ranges", strings.Join(texts(nested.List(spec, "loadBalancerSourceRanges")), ","))...)
+	fields = append(fields, text("Session Affinity", or(take(spec, "sessionAffinity"), none)))
+	fields = append(fields, optional("External Traffic Policy", take(spec, "externalTrafficPolicy"))...)
+	fields = append(fields, optional("Internal Traffic Policy", take(spec, "internalTrafficPolicy"))...)
+	return append(fields, optional("LoadBalancer Source Ranges", strings.Join(takeTexts(spec, "loadBalancerSourceRanges"), ","))...)
 }
 
 // ingressText returns the addresses of a load balancer.
 func ingressText(ingress []any) string {
 	var all []string
 	for _, i := range ingress {
-		all = append(all, or(textAt(i, "ip"), textAt(i, "hostname")))
+		all = append(all, or(take(i, "ip"), take(i, "hostname")))
 	}
 	return strings.Join(all, ", ")
 }

@@ -109,7 +109,7 @@ func (o *oracle) stored(t *testing.T, namespace, pair string) string {
 	entries := obj.GetManagedFields()
 	kept := entries[:0]
 	for _, entry := range entries {
-		if entry.Time = nil; entry.Manager != "kube-controller-manager" { // entries are sorted by time
+		if entry.Time = nil; entry.Subresource != "status" { // entries are sorted by time
 			kept = append(kept, entry)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/describe"
+	"github.com/anykind/anykind/cli/internal/nested"
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -107,19 +109,7 @@ func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *uns
 	}
 	r := &reader{ctx: ctx, client: client, namespace: obj.GetNamespace()}
 	related := &describe.Related{Now: time.Now(), ShowEvents: d.showEvents}
-	switch in.APIResource().GVR.GroupResource().String() {
-	case "deployments.apps":
-		related.ReplicaSets = r.owned("replicasets.apps", obj)
-	case "services":
-		related.EndpointSlices = r.list("endpointslices.discovery.k8s.io", &metav1.ListOptions{
-			LabelSelector: "kubernetes.io/service-name=" + obj.GetName(),
-		})
-	case "nodes":
-		related.Pods = r.list("pods", &metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.GetName()})
-		r.namespace = "kube-node-lease"
-		related.Lease = r.get("leases.coordination.k8s.io", obj.GetName())
-		r.namespace = ""
-	}
+	r.related(in.APIResource().GVR.GroupResource().String(), obj, related)
 	if d.showEvents {
 		related.Events, related.MissingEvents = r.events(obj)
 	}
@@ -136,6 +126,37 @@ type reader struct {
 	ctx       context.Context
 	client    *dynamic.Client
 	namespace string // "" for all namespaces
+}
+
+// related reads the objects of a description besides events.
+func (r *reader) related(resource string, obj *unstructured.Object, into *describe.Related) {
+	switch resource {
+	case "deployments.apps":
+		into.ReplicaSets = r.owned("replicasets.apps", obj)
+	case "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "replicationcontrollers":
+		into.Pods = r.owned("pods", obj)
+	case "persistentvolumeclaims":
+		into.Pods = slices.DeleteFunc(r.list("pods", nil), func(pod *unstructured.Object) bool {
+			return !slices.ContainsFunc(nested.List(pod.Object, "spec", "volumes"), func(volume any) bool {
+				return nested.String(volume, "persistentVolumeClaim", "claimName") == obj.GetName()
+			})
+		})
+	case "services":
+		into.EndpointSlices = r.list("endpointslices.discovery.k8s.io", &metav1.ListOptions{
+			LabelSelector: "kubernetes.io/service-name=" + obj.GetName(),
+		})
+	case "ingresses.networking.k8s.io":
+		into.EndpointSlices = r.list("endpointslices.discovery.k8s.io", nil)
+		into.Services = r.list("services", nil)
+	case "namespaces":
+		namespaced := &reader{ctx: r.ctx, client: r.client, namespace: obj.GetName()}
+		into.Quotas = namespaced.list("resourcequotas", nil)
+		into.LimitRanges = namespaced.list("limitranges", nil)
+	case "nodes":
+		into.Pods = r.list("pods", &metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.GetName()})
+		leases := &reader{ctx: r.ctx, client: r.client, namespace: "kube-node-lease"}
+		into.Lease = leases.get("leases.coordination.k8s.io", obj.GetName())
+	}
 }
 
 func (r *reader) handle(resource string) (*dynamic.Resource, error) {

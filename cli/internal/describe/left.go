@@ -1,0 +1,73 @@
+package describe
+
+import (
+	"github.com/anykind/anykind/cli/internal/nested"
+)
+
+// The layouts take the fields that they write out of a copy of the object. The fields that are left follow the layout, so no field is
+// missing, whatever version of Kubernetes it is from.
+
+// taken returns the value at a path and removes it.
+func taken(value any, path ...string) any {
+	last := len(path) - 1
+	parent := nested.Map(value, path[:last]...)
+	found := parent[path[last]]
+	delete(parent, path[last])
+	return found
+}
+
+// take is textAt, and removes the value.
+func take(value any, path ...string) string { return scalar(taken(value, path...)) }
+
+// takeInt is nested.Int, and removes the value.
+func takeInt(value any, path ...string) int64 { return nested.Int(taken(value, path...)) }
+
+// takeBool is nested.Bool, and removes the value.
+func takeBool(value any, path ...string) bool { return nested.Bool(taken(value, path...)) }
+
+// takeTexts returns the scalars of a list, and removes the list.
+func takeTexts(value any, path ...string) []string { return texts(nested.List(taken(value, path...))) }
+
+// takePairs is pairs of the map at a path, and removes the map.
+func takePairs(value any, separator string, path ...string) []string {
+	return pairs(nested.Map(taken(value, path...)), separator)
+}
+
+// remaining returns what is left of a value, without fields and elements of which nothing is left. An element of a list keeps its name or
+// type. isLeft is false if nothing is left.
+func remaining(left, original any) (rest any, isLeft bool) {
+	switch all := original.(type) {
+	case map[string]any:
+		fields := map[string]any{}
+		for name, value := range nested.Map(left) {
+			if kept, isLeft := remaining(value, all[name]); isLeft {
+				fields[name] = kept
+			}
+		}
+		return fields, len(fields) > 0 || len(all) == 0
+	case []any:
+		elements := []any{}
+		for i, value := range nested.List(left) {
+			kept, isLeft := remaining(value, all[i])
+			if !isLeft {
+				continue
+			}
+			elements = append(elements, withIdentity(kept, all[i]))
+		}
+		return elements, len(elements) > 0 || len(all) == 0
+	default:
+		return left, true
+	}
+}
+
+// withIdentity adds the name or type of an element to what is left of it.
+func withIdentity(left, original any) any {
+	fields, isMap := left.(map[string]any)
+	for _, name := range []string{"name", "type"} {
+		if identity := nested.Value(original, name); isMap && identity != nil {
+			fields[name] = identity
+			return fields
+		}
+	}
+	return left
+}
