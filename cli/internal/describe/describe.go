@@ -215,16 +215,16 @@ func conditionsField(obj *unstructured.Object, conditions []any, now time.Time) 
 	var rows [][]string
 	for _, c := range conditions {
 		since := "<unknown>"
-		if changed := take(c, "lastTransitionTime"); changed != "" {
+		if changed := popText(c, "lastTransitionTime"); changed != "" {
 			since = age(changed, now)
 		}
 		rows = append(rows, []string{
-			take(c, "type"), take(c, "status"), since, take(c, "reason"), oneLine(take(c, "message")),
+			popText(c, "type"), popText(c, "status"), since, popText(c, "reason"), oneLine(popText(c, "message")),
 		})
-		take(c, "lastProbeTime")
-		take(c, "lastUpdateTime")
+		popText(c, "lastProbeTime")
+		popText(c, "lastUpdateTime")
 		if nested.Int(c, "observedGeneration") == obj.GetGeneration() {
-			take(c, "observedGeneration")
+			popText(c, "observedGeneration")
 		}
 	}
 	return table("Conditions", []string{"Type", "Status", "Age", "Reason", "Message"}, rows)

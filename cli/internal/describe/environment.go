@@ -16,11 +16,11 @@ import (
 func environmentFields(c any, pod *unstructured.Object) (fields []field) {
 	var sources []string
 	for _, source := range nested.List(c, "envFrom") {
-		line := take(source, "configMapRef", "name") + "  ConfigMap"
+		line := popText(source, "configMapRef", "name") + "  ConfigMap"
 		if nested.Value(source, "secretRef") != nil {
-			line = take(source, "secretRef", "name") + "  Secret"
+			line = popText(source, "secretRef", "name") + "  Secret"
 		}
-		if prefix := take(source, "prefix"); prefix != "" {
+		if prefix := popText(source, "prefix"); prefix != "" {
 			line += " with prefix '" + prefix + "'"
 		}
 		sources = append(sources, line)
@@ -30,23 +30,23 @@ func environmentFields(c any, pod *unstructured.Object) (fields []field) {
 	}
 	var variables []field
 	for _, variable := range nested.List(c, "env") {
-		value := strings.Split(take(variable, "value"), "\n")
+		value := strings.Split(popText(variable, "value"), "\n")
 		if from := nested.Map(variable, "valueFrom"); from != nil {
 			value = []string{variableSource(from, c, pod)}
 		}
-		variables = append(variables, text(take(variable, "name"), value...))
+		variables = append(variables, text(popText(variable, "name"), value...))
 	}
 	fields = append(fields, group("Environment", variables))
 	var mounts []string
 	for _, mount := range nested.List(c, "volumeMounts") {
 		access := "rw"
-		if takeBool(mount, "readOnly") {
+		if popBool(mount, "readOnly") {
 			access = "ro"
 		}
-		if path := or(take(mount, "subPath"), take(mount, "subPathExpr")); path != "" {
+		if path := or(popText(mount, "subPath"), popText(mount, "subPathExpr")); path != "" {
 			access += ",path=" + strconv.Quote(path)
 		}
-		mounts = append(mounts, take(mount, "mountPath")+" from "+take(mount, "name")+" ("+access+")")
+		mounts = append(mounts, popText(mount, "mountPath")+" from "+popText(mount, "name")+" ("+access+")")
 	}
 	slices.Sort(mounts)
 	if len(mounts) == 0 {
@@ -59,12 +59,12 @@ func environmentFields(c any, pod *unstructured.Object) (fields []field) {
 func variableSource(from map[string]any, container any, pod *unstructured.Object) string {
 	for _, source := range []struct{ field, name string }{{"secretKeyRef", "secret"}, {"configMapKeyRef", "config map"}} {
 		if ref := nested.Map(from, source.field); ref != nil {
-			return fmt.Sprintf("<set to the key '%s' in %s '%s'>  Optional: %t", take(ref, "key"), source.name, take(ref, "name"), takeBool(ref, "optional"))
+			return fmt.Sprintf("<set to the key '%s' in %s '%s'>  Optional: %t", popText(ref, "key"), source.name, popText(ref, "name"), popBool(ref, "optional"))
 		}
 	}
 	if ref := nested.Map(from, "fieldRef"); ref != nil {
-		path := take(ref, "fieldPath")
-		return strings.TrimSpace(podField(pod, path) + " (" + take(ref, "apiVersion") + ":" + path + ")")
+		path := popText(ref, "fieldPath")
+		return strings.TrimSpace(podField(pod, path) + " (" + popText(ref, "apiVersion") + ":" + path + ")")
 	}
 	if ref := nested.Map(from, "resourceFieldRef"); ref != nil {
 		return resourceValue(ref, container, pod)
@@ -88,9 +88,9 @@ func podField(pod *unstructured.Object, path string) string {
 // resourceValue returns a limit or request of the container, or of the container with the name in ref, in units of the divisor. A missing
 // limit is that of the node.
 func resourceValue(ref map[string]any, container any, pod *unstructured.Object) string {
-	name := take(ref, "resource")
+	name := popText(ref, "resource")
 	text := " (" + name + ")"
-	if of := take(ref, "containerName"); of != "" && pod != nil {
+	if of := popText(ref, "containerName"); of != "" && pod != nil {
 		text = " (" + name + " of " + of + ")"
 		for _, c := range slices.Concat(nested.List(pod.Object, "spec", "containers"), nested.List(pod.Object, "spec", "initContainers")) {
 			if textAt(c, "name") == of {
@@ -103,7 +103,7 @@ func resourceValue(ref map[string]any, container any, pod *unstructured.Object) 
 	if value.IsZero() && kind == "limits" {
 		return "node allocatable" + text
 	}
-	divisor := quantity(taken(ref, "divisor"))
+	divisor := quantity(pop(ref, "divisor"))
 	if divisor.IsZero() {
 		divisor = *resource.NewQuantity(1, resource.DecimalSI)
 	}

@@ -4,11 +4,11 @@ import (
 	"github.com/anykind/anykind/cli/internal/nested"
 )
 
-// The layouts take the fields that they write out of a copy of the object. The fields that are left follow the layout, so no field is
+// The layouts remove the fields that they write from a copy of the object. The fields that are left follow the layout, so no field is
 // missing, whatever version of Kubernetes it is from.
 
-// taken returns the value at a path and removes it.
-func taken(value any, path ...string) any {
+// pop returns the value at a path and removes it.
+func pop(value any, path ...string) any {
 	last := len(path) - 1
 	parent := nested.Map(value, path[:last]...)
 	found := parent[path[last]]
@@ -16,21 +16,21 @@ func taken(value any, path ...string) any {
 	return found
 }
 
-// take is textAt, and removes the value.
-func take(value any, path ...string) string { return scalar(taken(value, path...)) }
+// popText is textAt, and removes the value.
+func popText(value any, path ...string) string { return scalar(pop(value, path...)) }
 
-// takeInt is nested.Int, and removes the value.
-func takeInt(value any, path ...string) int64 { return nested.Int(taken(value, path...)) }
+// popInt is nested.Int, and removes the value.
+func popInt(value any, path ...string) int64 { return nested.Int(pop(value, path...)) }
 
-// takeBool is nested.Bool, and removes the value.
-func takeBool(value any, path ...string) bool { return nested.Bool(taken(value, path...)) }
+// popBool is nested.Bool, and removes the value.
+func popBool(value any, path ...string) bool { return nested.Bool(pop(value, path...)) }
 
-// takeTexts returns the scalars of a list, and removes the list.
-func takeTexts(value any, path ...string) []string { return texts(nested.List(taken(value, path...))) }
+// popTexts returns the scalars of a list, and removes the list.
+func popTexts(value any, path ...string) []string { return texts(nested.List(pop(value, path...))) }
 
-// takePairs is pairs of the map at a path, and removes the map.
-func takePairs(value any, separator string, path ...string) []string {
-	return pairs(nested.Map(taken(value, path...)), separator)
+// popPairs is pairs of the map at a path, and removes the map.
+func popPairs(value any, separator string, path ...string) []string {
+	return pairs(nested.Map(pop(value, path...)), separator)
 }
 
 // remaining returns what is left of a value, without fields and elements of which nothing is left. An element of a list keeps its name or

@@ -30,17 +30,17 @@ func nodeFields(obj *unstructured.Object, related *Related) []field {
 	slices.Sort(roles)
 	fields := []field{text("Name", obj.GetName()), text("Roles", or(strings.Join(roles, ","), none))}
 	fields = append(fields, labelFields(obj)...)
-	fields = append(fields, text("CreationTimestamp", timeText(take(node, "metadata", "creationTimestamp"))))
+	fields = append(fields, text("CreationTimestamp", timeText(popText(node, "metadata", "creationTimestamp"))))
 	fields = append(fields, deletionFields(obj, related.Now)...)
 	var taints []string
 	for _, t := range nested.List(node, "spec", "taints") {
-		taint := take(t, "key")
-		if value := take(t, "value"); value != "" {
+		taint := popText(t, "key")
+		if value := popText(t, "value"); value != "" {
 			taint += "=" + value
 		}
-		taints = append(taints, taint+":"+take(t, "effect"))
+		taints = append(taints, taint+":"+popText(t, "effect"))
 	}
-	fields = append(fields, text("Taints", taints...), text("Unschedulable", or(take(node, "spec", "unschedulable"), "false")))
+	fields = append(fields, text("Taints", taints...), text("Unschedulable", or(popText(node, "spec", "unschedulable"), "false")))
 	if lease := related.Lease; lease != nil {
 		fields = append(fields, field{label: "Lease", fields: []field{
 			text("HolderIdentity", or(textAt(lease.Object, "spec", "holderIdentity"), "<unset>")),
@@ -60,8 +60,8 @@ func nodeConditionsField(conditions []any) field {
 	var rows [][]string
 	for _, c := range conditions {
 		rows = append(rows, []string{
-			take(c, "type"), take(c, "status"), timeText(take(c, "lastHeartbeatTime")), timeText(take(c, "lastTransitionTime")),
-			take(c, "reason"), oneLine(take(c, "message")),
+			popText(c, "type"), popText(c, "status"), timeText(popText(c, "lastHeartbeatTime")), timeText(popText(c, "lastTransitionTime")),
+			popText(c, "reason"), oneLine(popText(c, "message")),
 		})
 	}
 	return table("Conditions", []string{"Type", "Status", "LastHeartbeatTime", "LastTransitionTime", "Reason", "Message"}, rows)
@@ -71,14 +71,14 @@ func nodeConditionsField(conditions []any) field {
 func nodeStatusFields(node map[string]any) []field {
 	var addresses []field
 	for _, address := range nested.List(node, "status", "addresses") {
-		addresses = append(addresses, text(take(address, "type"), take(address, "address")))
+		addresses = append(addresses, text(popText(address, "type"), popText(address, "address")))
 	}
 	fields := []field{group("Addresses", addresses)}
 	for _, name := range []string{"capacity", "allocatable"} {
 		values := nested.Map(node, "status", name)
 		var below []field
 		for _, resource := range slices.Sorted(maps.Keys(values)) {
-			below = append(below, text(resource, take(values, resource)))
+			below = append(below, text(resource, popText(values, resource)))
 		}
 		fields = append(fields, group(title(name), below))
 	}
@@ -88,12 +88,12 @@ func nodeStatusFields(node map[string]any) []field {
 		{"OS Image", "osImage"}, {"Operating System", "operatingSystem"}, {"Architecture", "architecture"},
 		{"Container Runtime Version", "containerRuntimeVersion"}, {"Kubelet Version", "kubeletVersion"},
 	} {
-		info = append(info, text(entry.label, take(node, "status", "nodeInfo", entry.name)))
+		info = append(info, text(entry.label, popText(node, "status", "nodeInfo", entry.name)))
 	}
 	fields = append(fields, group("System Info", info))
-	fields = append(fields, optional("PodCIDR", take(node, "spec", "podCIDR"))...)
-	fields = append(fields, optional("PodCIDRs", strings.Join(takeTexts(node, "spec", "podCIDRs"), ","))...)
-	return append(fields, optional("ProviderID", take(node, "spec", "providerID"))...)
+	fields = append(fields, optional("PodCIDR", popText(node, "spec", "podCIDR"))...)
+	fields = append(fields, optional("PodCIDRs", strings.Join(popTexts(node, "spec", "podCIDRs"), ","))...)
+	return append(fields, optional("ProviderID", popText(node, "spec", "providerID"))...)
 }
 
 // total is the sum of the requests and limits of a resource.

@@ -16,22 +16,22 @@ import (
 func podFields(obj, original *unstructured.Object, now time.Time) []field {
 	pod := obj.Object
 	fields := nameFields(obj)
-	fields = append(fields, text("Priority", or(take(pod, "spec", "priority"), "0")))
-	fields = append(fields, optional("Priority Class Name", take(pod, "spec", "priorityClassName"))...)
-	fields = append(fields, optional("Runtime Class Name", take(pod, "spec", "runtimeClassName"))...)
-	fields = append(fields, text("Service Account", or(take(pod, "spec", "serviceAccountName"), none)))
-	node := take(pod, "spec", "nodeName")
-	if ip := take(pod, "status", "hostIP"); node != "" && ip != "" {
+	fields = append(fields, text("Priority", or(popText(pod, "spec", "priority"), "0")))
+	fields = append(fields, optional("Priority Class Name", popText(pod, "spec", "priorityClassName"))...)
+	fields = append(fields, optional("Runtime Class Name", popText(pod, "spec", "runtimeClassName"))...)
+	fields = append(fields, text("Service Account", or(popText(pod, "spec", "serviceAccountName"), none)))
+	node := popText(pod, "spec", "nodeName")
+	if ip := popText(pod, "status", "hostIP"); node != "" && ip != "" {
 		node += "/" + ip
 	}
 	fields = append(fields, text("Node", or(node, none)))
-	if started := take(pod, "status", "startTime"); started != "" {
+	if started := popText(pod, "status", "startTime"); started != "" {
 		fields = append(fields, text("Start Time", timeText(started)))
 	}
 	fields = append(fields, labelFields(obj)...)
 	fields = append(fields, podStatusFields(obj, now)...)
-	fields = append(fields, optional("SeccompProfile", take(pod, "spec", "securityContext", "seccompProfile", "type"))...)
-	fields = append(fields, text("IP", take(pod, "status", "podIP")))
+	fields = append(fields, optional("SeccompProfile", popText(pod, "spec", "securityContext", "seccompProfile", "type"))...)
+	fields = append(fields, text("IP", popText(pod, "status", "podIP")))
 	fields = append(fields, text("IPs", fieldOfEach(nested.List(pod, "status", "podIPs"), "ip")...))
 	fields = append(fields, ownerFields(obj)...)
 	for _, kind := range []struct{ label, spec, status string }{
@@ -48,21 +48,21 @@ func podFields(obj, original *unstructured.Object, now time.Time) []field {
 		fields = append(fields, conditionsField(obj, conditions, now))
 	}
 	fields = append(fields, volumesField(pod["spec"]))
-	fields = append(fields, text("QoS Class", or(take(pod, "status", "qosClass"), none)))
+	fields = append(fields, text("QoS Class", or(popText(pod, "status", "qosClass"), none)))
 	return append(fields, schedulingFields(nested.Map(pod, "spec"))...)
 }
 
 // fieldOfEach returns a field of each element of a list.
 func fieldOfEach(list []any, name string) (values []string) {
 	for _, element := range list {
-		values = append(values, take(element, name))
+		values = append(values, popText(element, name))
 	}
 	return values
 }
 
 // podStatusFields returns a pod's phase with its reason.
 func podStatusFields(obj *unstructured.Object, now time.Time) []field {
-	status := or(take(obj.Object, "status", "phase"), none)
+	status := or(popText(obj.Object, "status", "phase"), none)
 	if deleted := textAt(obj.Object, "metadata", "deletionTimestamp"); deleted != "" {
 		status = "Terminating (lasts " + age(deleted, now) + ")"
 	}
@@ -74,19 +74,19 @@ func podStatusFields(obj *unstructured.Object, now time.Time) []field {
 			fields = append(fields, text("Finalizers", finalizers...))
 		}
 	}
-	fields = append(fields, optional("Reason", take(obj.Object, "status", "reason"))...)
-	return append(fields, optional("Message", take(obj.Object, "status", "message"))...)
+	fields = append(fields, optional("Reason", popText(obj.Object, "status", "reason"))...)
+	return append(fields, optional("Message", popText(obj.Object, "status", "message"))...)
 }
 
 // containersField describes containers of a pod, or without a pod those of a template, which have no states.
 func containersField(label string, containers, statuses []any, pod *unstructured.Object) field {
 	all := field{label: label}
 	for _, c := range containers {
-		name := take(c, "name")
+		name := popText(c, "name")
 		var status any
 		if i := slices.IndexFunc(statuses, func(s any) bool { return nested.Value(s, "name") == name }); i >= 0 {
 			status = statuses[i]
-			take(status, "name")
+			popText(status, "name")
 		}
 		all.fields = append(all.fields, field{label: name, fields: containerFields(c, status, pod)})
 	}
@@ -96,19 +96,19 @@ func containersField(label string, containers, statuses []any, pod *unstructured
 func containerFields(c, status any, pod *unstructured.Object) (fields []field) {
 	environment := environmentFields(c, pod) // before the limits are taken
 	if pod != nil {
-		fields = append(fields, text("Container ID", take(status, "containerID")))
+		fields = append(fields, text("Container ID", popText(status, "containerID")))
 	}
-	image := take(c, "image")
+	image := popText(c, "image")
 	fields = append(fields, text("Image", image))
 	if textAt(status, "image") == image {
-		take(status, "image")
+		popText(status, "image")
 	}
 	if pod != nil {
-		fields = append(fields, text("Image ID", take(status, "imageID")))
+		fields = append(fields, text("Image ID", popText(status, "imageID")))
 	}
 	fields = append(fields, portFields(nested.List(c, "ports"))...)
 	for _, name := range []string{"command", "args"} {
-		if list := takeTexts(c, name); len(list) > 0 {
+		if list := popTexts(c, name); len(list) > 0 {
 			fields = append(fields, text(title(name), commandLines(list)...))
 		}
 	}
@@ -119,7 +119,7 @@ func containerFields(c, status any, pod *unstructured.Object) (fields []field) {
 		if values := nested.Map(c, "resources", kind); len(values) > 0 {
 			var below []field
 			for _, name := range slices.Sorted(maps.Keys(values)) {
-				below = append(below, text(name, take(values, name)))
+				below = append(below, text(name, popText(values, name)))
 			}
 			fields = append(fields, field{label: title(kind), fields: below})
 		}
@@ -144,13 +144,13 @@ func commandLines(list []string) (lines []string) {
 func portFields(ports []any) []field {
 	var inside, outside []string
 	for _, p := range ports {
-		protocol := or(take(p, "protocol"), "TCP")
-		port := take(p, "containerPort") + "/" + protocol
-		if name := take(p, "name"); name != "" {
+		protocol := or(popText(p, "protocol"), "TCP")
+		port := popText(p, "containerPort") + "/" + protocol
+		if name := popText(p, "name"); name != "" {
 			port += " (" + name + ")"
 		}
 		inside = append(inside, port)
-		outside = append(outside, strconv.FormatInt(takeInt(p, "hostPort"), 10)+"/"+protocol)
+		outside = append(outside, strconv.FormatInt(popInt(p, "hostPort"), 10)+"/"+protocol)
 	}
 	plural := ""
 	if len(ports) > 1 {
@@ -167,13 +167,13 @@ func stateFields(status any) []field {
 	if last := nested.Map(status, "lastState"); len(last) > 0 {
 		fields = append(fields, stateField("Last State", last)...)
 	} else {
-		taken(status, "lastState")
+		pop(status, "lastState")
 	}
 	ready := "False"
-	if takeBool(status, "ready") {
+	if popBool(status, "ready") {
 		ready = "True"
 	}
-	return append(fields, text("Ready", ready), text("Restart Count", strconv.FormatInt(takeInt(status, "restartCount"), 10)))
+	return append(fields, text("Ready", ready), text("Restart Count", strconv.FormatInt(popInt(status, "restartCount"), 10)))
 }
 
 func stateField(label string, state map[string]any) []field {
@@ -181,14 +181,14 @@ func stateField(label string, state map[string]any) []field {
 	for name, details := range state {
 		fields = []field{text(label, title(name))}
 		var below []field
-		below = append(below, optional(indent+"Reason", take(details, "reason"))...)
-		below = append(below, optional(indent+"Message", take(details, "message"))...)
+		below = append(below, optional(indent+"Reason", popText(details, "reason"))...)
+		below = append(below, optional(indent+"Message", popText(details, "message"))...)
 		if name == "terminated" {
-			below = append(below, text(indent+"Exit Code", strconv.FormatInt(takeInt(details, "exitCode"), 10)))
-			below = append(below, optional(indent+"Signal", take(details, "signal"))...)
+			below = append(below, text(indent+"Exit Code", strconv.FormatInt(popInt(details, "exitCode"), 10)))
+			below = append(below, optional(indent+"Signal", popText(details, "signal"))...)
 		}
-		below = append(below, optional(indent+"Started", timeText(take(details, "startedAt")))...)
-		below = append(below, optional(indent+"Finished", timeText(take(details, "finishedAt")))...)
+		below = append(below, optional(indent+"Started", timeText(popText(details, "startedAt")))...)
+		below = append(below, optional(indent+"Finished", timeText(popText(details, "finishedAt")))...)
 		fields = append(fields, below...)
 	}
 	return fields
@@ -199,24 +199,24 @@ func probeText(probe map[string]any) string {
 	what := "unknown"
 	switch {
 	case probe["exec"] != nil:
-		what = fmt.Sprintf("exec %v", takeTexts(probe, "exec", "command"))
+		what = fmt.Sprintf("exec %v", popTexts(probe, "exec", "command"))
 	case probe["httpGet"] != nil:
 		get := probe["httpGet"]
-		what = fmt.Sprintf("http-get %s://%s:%s%s", strings.ToLower(or(take(get, "scheme"), "http")), take(get, "host"),
-			take(get, "port"), take(get, "path"))
+		what = fmt.Sprintf("http-get %s://%s:%s%s", strings.ToLower(or(popText(get, "scheme"), "http")), popText(get, "host"),
+			popText(get, "port"), popText(get, "path"))
 	case probe["tcpSocket"] != nil:
-		what = fmt.Sprintf("tcp-socket %s:%s", take(probe, "tcpSocket", "host"), take(probe, "tcpSocket", "port"))
+		what = fmt.Sprintf("tcp-socket %s:%s", popText(probe, "tcpSocket", "host"), popText(probe, "tcpSocket", "port"))
 	case probe["grpc"] != nil:
-		what = fmt.Sprintf("grpc <pod>:%s %s", take(probe, "grpc", "port"), take(probe, "grpc", "service"))
+		what = fmt.Sprintf("grpc <pod>:%s %s", popText(probe, "grpc", "port"), popText(probe, "grpc", "service"))
 	}
-	return fmt.Sprintf("%s delay=%ds timeout=%ds period=%ds #success=%d #failure=%d", what, takeInt(probe, "initialDelaySeconds"),
-		takeInt(probe, "timeoutSeconds"), takeInt(probe, "periodSeconds"), takeInt(probe, "successThreshold"), takeInt(probe, "failureThreshold"))
+	return fmt.Sprintf("%s delay=%ds timeout=%ds period=%ds #success=%d #failure=%d", what, popInt(probe, "initialDelaySeconds"),
+		popInt(probe, "timeoutSeconds"), popInt(probe, "periodSeconds"), popInt(probe, "successThreshold"), popInt(probe, "failureThreshold"))
 }
 
 // volumesField describes volumes by type and source fields.
 func volumesField(spec any) field {
 	var all []field
-	volumes, _ := taken(spec, "volumes").([]any)
+	volumes, _ := pop(spec, "volumes").([]any)
 	for _, volume := range volumes {
 		var below []field
 		for name, source := range nested.Map(volume) {
@@ -237,21 +237,21 @@ func volumesField(spec any) field {
 func schedulingFields(spec map[string]any) []field {
 	var tolerations []string
 	for _, t := range nested.List(spec, "tolerations") {
-		line := take(t, "key")
-		if value := take(t, "value"); value != "" {
+		line := popText(t, "key")
+		if value := popText(t, "value"); value != "" {
 			line += "=" + value
 		}
-		if effect := take(t, "effect"); effect != "" {
+		if effect := popText(t, "effect"); effect != "" {
 			line += ":" + effect
 		}
-		if operator := take(t, "operator"); operator != "" && operator != "Equal" {
+		if operator := popText(t, "operator"); operator != "" && operator != "Equal" {
 			line += " op=" + operator
 		}
-		if seconds := take(t, "tolerationSeconds"); seconds != "" {
+		if seconds := popText(t, "tolerationSeconds"); seconds != "" {
 			line += " for " + seconds + "s"
 		}
 		tolerations = append(tolerations, strings.TrimSpace(line))
 	}
 	slices.Sort(tolerations)
-	return []field{text("Node-Selectors", takePairs(spec, "=", "nodeSelector")...), text("Tolerations", tolerations...)}
+	return []field{text("Node-Selectors", popPairs(spec, "=", "nodeSelector")...), text("Tolerations", tolerations...)}
 }

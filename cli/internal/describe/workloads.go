@@ -14,24 +14,24 @@ import (
 func deploymentFields(obj *unstructured.Object, related *Related) []field {
 	deployment := obj.Object
 	fields := nameFields(obj)
-	fields = append(fields, text("CreationTimestamp", timeText(take(deployment, "metadata", "creationTimestamp"))))
+	fields = append(fields, text("CreationTimestamp", timeText(popText(deployment, "metadata", "creationTimestamp"))))
 	fields = append(fields, labelFields(obj)...)
 	fields = append(fields, ownerFields(obj)...)
 	desired := int64(1)
 	if nested.Value(deployment, "spec", "replicas") != nil {
-		desired = takeInt(deployment, "spec", "replicas")
+		desired = popInt(deployment, "spec", "replicas")
 	}
 	status := nested.Map(deployment, "status")
 	fields = append(fields,
-		text("Selector", selectorText(nested.Map(taken(deployment, "spec", "selector")))),
+		text("Selector", selectorText(nested.Map(pop(deployment, "spec", "selector")))),
 		text("Replicas", fmt.Sprintf("%d desired | %d updated | %d total | %d available | %d unavailable", desired,
-			takeInt(status, "updatedReplicas"), takeInt(status, "replicas"), takeInt(status, "availableReplicas"), takeInt(status, "unavailableReplicas"))),
-		text("StrategyType", take(deployment, "spec", "strategy", "type")),
-		text("MinReadySeconds", strconv.FormatInt(takeInt(deployment, "spec", "minReadySeconds"), 10)),
+			popInt(status, "updatedReplicas"), popInt(status, "replicas"), popInt(status, "availableReplicas"), popInt(status, "unavailableReplicas"))),
+		text("StrategyType", popText(deployment, "spec", "strategy", "type")),
+		text("MinReadySeconds", strconv.FormatInt(popInt(deployment, "spec", "minReadySeconds"), 10)),
 	)
 	if rolling := nested.Map(deployment, "spec", "strategy", "rollingUpdate"); rolling != nil {
 		fields = append(fields, text("RollingUpdateStrategy",
-			take(rolling, "maxUnavailable")+" max unavailable, "+take(rolling, "maxSurge")+" max surge"))
+			popText(rolling, "maxUnavailable")+" max unavailable, "+popText(rolling, "maxSurge")+" max surge"))
 	}
 	fields = append(fields, templateField(nested.Map(deployment, "spec", "template")))
 	if conditions := nested.List(deployment, "status", "conditions"); len(conditions) > 0 {
@@ -42,11 +42,11 @@ func deploymentFields(obj *unstructured.Object, related *Related) []field {
 
 // templateField describes the pod template of a workload.
 func templateField(template map[string]any) field {
-	fields := []field{text("Labels", takePairs(template, "=", "metadata", "labels")...)}
+	fields := []field{text("Labels", popPairs(template, "=", "metadata", "labels")...)}
 	if annotations := nested.Map(template, "metadata", "annotations"); len(annotations) > 0 {
 		fields = append(fields, text("Annotations", pairs(annotations, ": ")...))
 	}
-	fields = append(fields, optional("Service Account", take(template, "spec", "serviceAccountName"))...)
+	fields = append(fields, optional("Service Account", popText(template, "spec", "serviceAccountName"))...)
 	if containers := nested.List(template, "spec", "initContainers"); len(containers) > 0 {
 		fields = append(fields, containersField("Init Containers", containers, nil, nil))
 	}
@@ -89,43 +89,43 @@ func serviceFields(obj *unstructured.Object, endpointSlices []*unstructured.Obje
 	fields := append(nameFields(obj), labelFields(obj)...)
 	fields = append(fields, ownerFields(obj)...)
 	fields = append(fields,
-		text("Selector", selectorText(nested.Map(taken(spec, "selector")))),
-		text("Type", take(spec, "type")),
-		text("IP Family Policy", or(take(spec, "ipFamilyPolicy"), none)),
-		text("IP Families", or(strings.Join(takeTexts(spec, "ipFamilies"), ","), none)),
-		text("IP", take(spec, "clusterIP")),
-		text("IPs", or(strings.Join(takeTexts(spec, "clusterIPs"), ","), none)),
+		text("Selector", selectorText(nested.Map(pop(spec, "selector")))),
+		text("Type", popText(spec, "type")),
+		text("IP Family Policy", or(popText(spec, "ipFamilyPolicy"), none)),
+		text("IP Families", or(strings.Join(popTexts(spec, "ipFamilies"), ","), none)),
+		text("IP", popText(spec, "clusterIP")),
+		text("IPs", or(strings.Join(popTexts(spec, "clusterIPs"), ","), none)),
 	)
 	for _, extra := range []struct{ label, value string }{
-		{"External IPs", strings.Join(takeTexts(spec, "externalIPs"), ",")},
-		{"External Name", take(spec, "externalName")},
-		{"Desired LoadBalancer IP", take(spec, "loadBalancerIP")},
+		{"External IPs", strings.Join(popTexts(spec, "externalIPs"), ",")},
+		{"External Name", popText(spec, "externalName")},
+		{"Desired LoadBalancer IP", popText(spec, "loadBalancerIP")},
 		{"LoadBalancer Ingress", ingressText(nested.List(service, "status", "loadBalancer", "ingress"))},
 	} {
 		fields = append(fields, optional(extra.label, extra.value)...)
 	}
 	for _, port := range nested.List(spec, "ports") {
-		protocol := or(take(port, "protocol"), "TCP")
-		portName := take(port, "name")
+		protocol := or(popText(port, "protocol"), "TCP")
+		portName := popText(port, "name")
 		name := or(portName, "<unset>")
-		number := take(port, "port")
-		fields = append(fields, text("Port", name+"  "+number+"/"+protocol), text("TargetPort", or(take(port, "targetPort"), number)+"/"+protocol))
-		if nodePort := takeInt(port, "nodePort"); nodePort != 0 {
+		number := popText(port, "port")
+		fields = append(fields, text("Port", name+"  "+number+"/"+protocol), text("TargetPort", or(popText(port, "targetPort"), number)+"/"+protocol))
+		if nodePort := popInt(port, "nodePort"); nodePort != 0 {
 			fields = append(fields, text("NodePort", name+"  "+strconv.FormatInt(nodePort, 10)+"/"+protocol))
 		}
 		fields = append(fields, text("Endpoints", endpointsText(portName, endpointSlices)))
 	}
-	fields = append(fields, text("Session Affinity", or(take(spec, "sessionAffinity"), none)))
-	fields = append(fields, optional("External Traffic Policy", take(spec, "externalTrafficPolicy"))...)
-	fields = append(fields, optional("Internal Traffic Policy", take(spec, "internalTrafficPolicy"))...)
-	return append(fields, optional("LoadBalancer Source Ranges", strings.Join(takeTexts(spec, "loadBalancerSourceRanges"), ","))...)
+	fields = append(fields, text("Session Affinity", or(popText(spec, "sessionAffinity"), none)))
+	fields = append(fields, optional("External Traffic Policy", popText(spec, "externalTrafficPolicy"))...)
+	fields = append(fields, optional("Internal Traffic Policy", popText(spec, "internalTrafficPolicy"))...)
+	return append(fields, optional("LoadBalancer Source Ranges", strings.Join(popTexts(spec, "loadBalancerSourceRanges"), ","))...)
 }
 
 // ingressText returns the addresses of a load balancer.
 func ingressText(ingress []any) string {
 	var all []string
 	for _, i := range ingress {
-		all = append(all, or(take(i, "ip"), take(i, "hostname")))
+		all = append(all, or(popText(i, "ip"), popText(i, "hostname")))
 	}
 	return strings.Join(all, ", ")
 }
