@@ -31,6 +31,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/get"
 	"github.com/anykind/anykind/cli/internal/command/inspect"
 	"github.com/anykind/anykind/cli/internal/command/plans"
+	"github.com/anykind/anykind/cli/internal/command/plugin"
 	"github.com/anykind/anykind/cli/internal/command/pod"
 	"github.com/anykind/anykind/cli/internal/command/validate"
 	"github.com/anykind/anykind/cli/internal/printable"
@@ -40,6 +41,8 @@ import (
 type Program struct {
 	root  *cobra.Command
 	state *command.State
+	// hasPlugins is set for programs with the command plugin.
+	hasPlugins bool
 }
 
 // New adds commands of anyctl to root: those of the given names, or all without names. The persistent flags of root get kubectl's
@@ -55,7 +58,7 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 	}
 	all := slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
-		definition.Commands(state), plans.Commands(state), validate.Commands(state),
+		definition.Commands(state), plans.Commands(state), validate.Commands(state), plugin.Commands(state),
 	)
 	chosen := all
 	if len(names) > 0 {
@@ -70,7 +73,8 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 	}
 	rename(chosen, root.Name())
 	command.Root(state, root, chosen...)
-	return &Program{root, state}, nil
+	hasPlugins := slices.ContainsFunc(chosen, func(cmd *cobra.Command) bool { return cmd.Name() == "plugin" })
+	return &Program{root, state, hasPlugins}, nil
 }
 
 // rename replaces the program's name in examples.
@@ -82,8 +86,14 @@ func rename(commands []*cobra.Command, program string) {
 }
 
 // Run executes the command line and returns the exit code of the program. An interrupt ends the command, a second interrupt kills the
-// program.
+// program. A command line that names no command runs a plugin of kubectl, if the program has the command plugin.
 func (p *Program) Run(ctx context.Context) int {
+	if p.hasPlugins {
+		if found, err := plugin.Run(p.state, p.root); found {
+			return exit.Report(p.state.Err, err)
+		}
+		plugin.AddCompletions(p.state, p.root)
+	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal cancels ctx and restores the default action.

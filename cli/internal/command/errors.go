@@ -28,3 +28,11 @@ func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	}
 	return exit.WithHelp(errors.New(text), fmt.Sprintf("%s\nSee '%s -h' for help and examples", more, cmd.CommandPath()))
 }
+
+// RunHelp is the function of a command that only has subcommands: it prints the help, and rejects arguments.
+func RunHelp(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return UsageError(cmd, "unknown command %q", strings.Join(args, " "))
+	}
+	return cmd.Help()
+}
