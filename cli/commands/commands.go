@@ -26,6 +26,7 @@ import (
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change"
+	"github.com/anykind/anykind/cli/internal/command/cluster"
 	"github.com/anykind/anykind/cli/internal/command/config"
 	"github.com/anykind/anykind/cli/internal/command/definition"
 	"github.com/anykind/anykind/cli/internal/command/get"
@@ -58,7 +59,7 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 	}
 	all := slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
-		definition.Commands(state), plans.Commands(state), validate.Commands(state), plugin.Commands(state),
+		definition.Commands(state), plans.Commands(state), validate.Commands(state), cluster.Commands(state), plugin.Commands(state),
 	)
 	chosen := all
 	if len(names) > 0 {

@@ -29,7 +29,7 @@ var anyctlCases = []struct {
 	{"get cnfigmaps", `error: the server doesn't have a resource type "cnfigmaps"\nDid you mean configmaps`, true},
 	{"get cm --outptu=json", `error: unknown flag: --outptu\nSee 'anyctl get --help' for usage.`, true},
 	{"gte cm", `error: unknown command "gte" for "anyctl"\n\nDid you mean this\?\n\tget\n`, true},
-	{"top pods", `^error: unknown command "top" for "anyctl"\n$`, true},
+	{"tpo pods", `^error: unknown command "tpo" for "anyctl"\n\nDid you mean this\?\n\ttop\n`, true},
 	{"taint -f x --overwrite", `^error: unknown command "taint" for "anyctl"\n$`, true},
 	{"list cm -A", `error: unknown command "list" for "anyctl"\n\nDid you mean this\?\n\tget\n`, true},
 	{"get cm --server=https://127.0.0.1:1", `The connection to the server 127.0.0.1:1 was refused`, true},
