@@ -141,7 +141,7 @@ func completeArguments(s *State, commands []*cobra.Command) {
 				cmd.ValidArgsFunction = s.Connection.CompleteTargetsFor("patch")
 			case "image":
 				cmd.ValidArgsFunction = s.Connection.CompleteContainerValues
-			case "logs", "exec", "attach", "cp", "port-forward":
+			case "logs", "exec", "attach", "cp", "port-forward", "debug":
 				cmd.ValidArgsFunction = s.Connection.CompletePods
 			case "drain", "cordon", "uncordon":
 				cmd.ValidArgsFunction = s.Connection.CompleteNodes

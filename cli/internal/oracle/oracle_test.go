@@ -42,7 +42,7 @@ func TestKubectl_SameOutputCodeEffect(t *testing.T) {
 
 // allCases returns the table.
 func allCases() []oracleCase {
-	return slices.Concat(getCases(), configCases(), changeCases(), podCases(), inspectCases(), clusterCases())
+	return slices.Concat(getCases(), configCases(), changeCases(), podCases(), inspectCases(), clusterCases(), debugCases())
 }
 
 func newOracle(t *testing.T) *oracle {

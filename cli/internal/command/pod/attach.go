@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +46,7 @@ func attachCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-func runAttach(cmd *cobra.Command, o *session, argument string, detachKeys []byte) error {
+func runAttach(cmd *cobra.Command, o *session, argument string, keys []byte) error {
 	ctx := cmd.Context()
 	f, err := findPod(ctx, o.State, argument, o.timeout, "attach to", compareForStreams)
 	if err != nil {
@@ -54,6 +55,11 @@ func runAttach(cmd *cobra.Command, o *session, argument string, detachKeys []byt
 	if err := rejectEnded(f.pod, "attach"); err != nil {
 		return err
 	}
+	return o.attach(ctx, cmd.CommandPath(), f, keys)
+}
+
+// attach attaches to a container of a pod. path is the command line of attach.
+func (o *session) attach(ctx context.Context, path string, f *found, detachKeys []byte) (err error) {
 	if o.container, err = chooseContainer(f.pod, o.container, o.noticef); err != nil {
 		return fmt.Errorf("cannot attach to the container: %w", err)
 	}
@@ -79,7 +85,7 @@ func runAttach(cmd *cobra.Command, o *session, argument string, detachKeys []byt
 	}
 	if usedTerminal && !o.quiet {
 		return o.Printf("Session ended, resume using '%s %s -c %s -n %s -i -t' command\n",
-			cmd.CommandPath(), f.pod.GetName(), o.container, f.pod.GetNamespace())
+			path, f.pod.GetName(), o.container, f.pod.GetNamespace())
 	}
 	return nil
 }
