@@ -31,6 +31,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/definition"
 	"github.com/anykind/anykind/cli/internal/command/get"
 	"github.com/anykind/anykind/cli/internal/command/inspect"
+	"github.com/anykind/anykind/cli/internal/command/kuberc"
 	"github.com/anykind/anykind/cli/internal/command/plans"
 	"github.com/anykind/anykind/cli/internal/command/plugin"
 	"github.com/anykind/anykind/cli/internal/command/pod"
@@ -44,6 +45,8 @@ type Program struct {
 	state *command.State
 	// hasPlugins is set for programs with the command plugin.
 	hasPlugins bool
+	// preferences are nil for programs without the command kuberc.
+	preferences *kuberc.Preferences
 }
 
 // New adds commands of anyctl to root: those of the given names, or all without names. The persistent flags of root get kubectl's
@@ -57,9 +60,14 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 		Connection: connection,
 		Args:       args,
 	}
+	var preferences *kuberc.Preferences
+	if len(names) == 0 || slices.Contains(names, "kuberc") {
+		preferences = kuberc.Load(state)
+		kuberc.AddFlag(root.PersistentFlags())
+	}
 	all := slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
-		definition.Commands(state), plans.Commands(state), validate.Commands(state), cluster.Commands(state), plugin.Commands(state),
+		definition.Commands(state), plans.Commands(state), validate.Commands(state), cluster.Commands(state), plugin.Commands(state), kuberc.Commands(state),
 	)
 	chosen := all
 	if len(names) > 0 {
@@ -75,7 +83,7 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 	rename(chosen, root.Name())
 	command.Root(state, root, chosen...)
 	hasPlugins := slices.ContainsFunc(chosen, func(cmd *cobra.Command) bool { return cmd.Name() == "plugin" })
-	return &Program{root, state, hasPlugins}, nil
+	return &Program{root, state, hasPlugins, preferences}, nil
 }
 
 // rename replaces the program's name in examples.
@@ -87,8 +95,13 @@ func rename(commands []*cobra.Command, program string) {
 }
 
 // Run executes the command line and returns the exit code of the program. An interrupt ends the command, a second interrupt kills the
-// program. A command line that names no command runs a plugin of kubectl, if the program has the command plugin.
+// program. kubectl's preferences are applied if the program has the command kuberc. A command line that names no command runs a plugin of kubectl, if the program has the command plugin.
 func (p *Program) Run(ctx context.Context) int {
+	if p.preferences != nil {
+		if err := p.preferences.Apply(p.root); err != nil {
+			return exit.Report(p.state.Err, err)
+		}
+	}
 	if p.hasPlugins {
 		if found, err := plugin.Run(p.state, p.root); found {
 			return exit.Report(p.state.Err, err)

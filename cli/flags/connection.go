@@ -51,6 +51,8 @@ type Connection struct {
 	UserAgent string
 	// FieldManager is the default field manager of writes.
 	FieldManager string
+	// CheckExec is called with the program of a kubeconfig's credential plugin before the plugin may run. Its error fails the connection.
+	CheckExec func(command string) error
 	// OnWarning is called with every warning of the server.
 	OnWarning func(ctx context.Context, text string)
 	// OnAttempt is called after every attempt of a request.
@@ -134,6 +136,11 @@ func (c *Connection) configLocked(ctx context.Context) (*transport.Config, error
 	}
 	if err := c.override(cfg); err != nil {
 		return nil, err
+	}
+	if cfg.Exec != nil && c.CheckExec != nil && c.Token == "" && c.Username == "" {
+		if err := c.CheckExec(cfg.Exec.Command); err != nil {
+			return nil, err
+		}
 	}
 	c.config = cfg
 	return cfg, nil

@@ -102,6 +102,25 @@ func TestConnection_InvalidFlags(t *testing.T) {
 	require.ErrorAs(t, err, new(*flags.ConfigError))
 }
 
+func TestConnection_CheckExec(t *testing.T) {
+	const plugin = `
+users: [{name: ann, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: Never}}}]
+contexts: [{name: shop, context: {cluster: shop, user: ann}}]
+clusters: [{name: shop, cluster: {server: "https://shop.example.com"}}]
+current-context: shop
+`
+	path := filepath.Join(t.TempDir(), "plugin")
+	require.NoError(t, os.WriteFile(path, []byte(plugin), 0o600))
+	c := connection(t, "--kubeconfig", path)
+	c.CheckExec = func(command string) error { return fmt.Errorf("%s is not allowed", command) }
+	_, err := c.Client(t.Context())
+	require.EqualError(t, err, "login is not allowed")
+	c = connection(t, "--kubeconfig", path, "--token=t")
+	c.CheckExec = func(string) error { return fmt.Errorf("the plugin does not run with a token") }
+	_, err = c.Config(t.Context())
+	require.NoError(t, err)
+}
+
 func TestConnection_Namespace(t *testing.T) {
 	for _, c := range []struct {
 		args       []string

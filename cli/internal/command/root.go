@@ -36,11 +36,15 @@ type State struct {
 	Connection *flags.Connection
 	// Args is the command line. With nil, all commands are built.
 	Args []string
+	// Aliased are the words of commands with an alias on the command line.
+	Aliased []string
 }
 
 // IsNamed reports whether the command line contains name. Subcommands of commands without their name on the command line are not
 // built: their flags are much of the memory of a short command line.
-func (s *State) IsNamed(name string) bool { return s.Args == nil || slices.Contains(s.Args, name) }
+func (s *State) IsNamed(name string) bool {
+	return s.Args == nil || slices.Contains(s.Args, name) || slices.Contains(s.Aliased, name)
+}
 
 // Client returns the client opened with the connection flags.
 func (s *State) Client(ctx context.Context) (*dynamic.Client, error) { return s.Connection.Client(ctx) }
