@@ -5,7 +5,8 @@
 //   - package resource finds the objects of a command line;
 //   - package exit reports errors with kubectl's texts and exit codes;
 //   - package print writes objects like kubectl get;
-//   - package progress shows the progress of waiting commands.
+//   - package progress shows the progress of waiting commands;
+//   - package tree finds owners and dependents.
 //
 // cmd/anyctl is built from them.
 package cli

@@ -21,6 +21,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
@@ -49,7 +50,7 @@ type Program struct {
 	preferences *kuberc.Preferences
 }
 
-// New adds commands of anyctl to root: those of the given names, or all without names. The persistent flags of root get kubectl's
+// New adds commands of anyctl to root: the named commands, or all without names. The persistent flags of root get kubectl's
 // connection flags, -v and --warnings-as-errors, except for flags and shorthands that root has. Errors and warnings are written as
 // kubectl does. The name of root is the default of the connection's FieldManager and UserAgent. args is the command line without the program's name. Hooks of the connection, such as OnWarning, are called, too.
 func New(root *cobra.Command, connection *flags.Connection, args []string, names ...string) (*Program, error) {
@@ -80,17 +81,25 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 		}
 		chosen = append(chosen, all[i])
 	}
-	rename(chosen, root.Name())
+	rename(chosen, connection, root.Name())
 	command.Root(state, root, chosen...)
 	hasPlugins := slices.ContainsFunc(chosen, func(cmd *cobra.Command) bool { return cmd.Name() == "plugin" })
 	return &Program{root, state, hasPlugins, preferences}, nil
 }
 
-// rename replaces the program's name in examples.
-func rename(commands []*cobra.Command, program string) {
+// rename replaces anyctl by the program's name in helps, and adds the default of --field-manager.
+func rename(commands []*cobra.Command, connection *flags.Connection, program string) {
+	replaced := func(text string) string { return strings.ReplaceAll(text, "anyctl ", program+" ") }
 	for _, cmd := range commands {
-		cmd.Example = strings.ReplaceAll(cmd.Example, "anyctl ", program+" ")
-		rename(cmd.Commands(), program)
+		cmd.Example = replaced(cmd.Example)
+		cmd.Long = replaced(cmd.Long)
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			flag.Usage = replaced(flag.Usage)
+			if flag.Name == "field-manager" && flag.DefValue == "" {
+				flag.Usage = strings.TrimSuffix(flag.Usage, ".") + " (default " + connection.FieldManager + ")."
+			}
+		})
+		rename(cmd.Commands(), connection, program)
 	}
 }
 

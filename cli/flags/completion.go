@@ -77,8 +77,8 @@ func (c *Connection) CompleteNamespaces(cmd *cobra.Command, _ []string, prefix s
 	return c.names(ctx, "namespaces", prefix), noFiles
 }
 
-// types completes the names of resources with all verbs: an argument TYPE[,TYPE].
-func (c *Connection) types(ctx context.Context, prefix string, verbs ...string) []cobra.Completion {
+// types completes the names of accepted resources with all verbs: an argument TYPE[,TYPE]. A nil accepts means all.
+func (c *Connection) types(ctx context.Context, prefix string, accepts func(*discovery.Resource) bool, verbs ...string) []cobra.Completion {
 	client, err := c.Client(ctx)
 	if err != nil {
 		return nil
@@ -88,7 +88,7 @@ func (c *Connection) types(ctx context.Context, prefix string, verbs ...string) 
 		return nil
 	}
 	listed, prefix := cutLast(prefix, ",")
-	names := resourceNames(snapshot, strings.Contains(prefix, "."), verbs)
+	names := resourceNames(snapshot, strings.Contains(prefix, "."), accepts, verbs)
 	completions := matching(names, prefix)
 	for i := range completions {
 		completions[i] = listed + completions[i]
@@ -96,11 +96,14 @@ func (c *Connection) types(ctx context.Context, prefix string, verbs ...string) 
 	return completions
 }
 
-// resourceNames returns the names of resources with all verbs, a name for each. It is the plural, and with the group if withGroup is
+// resourceNames returns the names of accepted resources with all verbs, a name for each. It is the plural, and with the group if withGroup is
 // set or an earlier resource has the same plural.
-func resourceNames(snapshot *discovery.Snapshot, withGroup bool, verbs []string) (names []string) {
+func resourceNames(snapshot *discovery.Snapshot, withGroup bool, accepts func(*discovery.Resource) bool, verbs []string) (names []string) {
 	seen := map[string]bool{}
 	for resource := range snapshot.PreferredResources(&discovery.ResourceFilter{Verbs: verbs}) {
+		if accepts != nil && !accepts(resource) {
+			continue
+		}
 		name := resource.GVR.Resource
 		if resource.GVR.Group != "" && (withGroup || seen[name]) {
 			name += "." + resource.GVR.Group
@@ -127,12 +130,18 @@ func (c *Connection) CompleteTargets(cmd *cobra.Command, args []string, prefix s
 
 // CompleteTargetsFor is [Connection.CompleteTargets] with the types that have the verbs get and verb.
 func (c *Connection) CompleteTargetsFor(verb string) cobra.CompletionFunc {
+	return c.CompleteTargetsWith(nil, verb)
+}
+
+// CompleteTargetsWith is [Connection.CompleteTargets] with the accepted types that have the verb get and all verbs. nil accepts all.
+func (c *Connection) CompleteTargetsWith(accepts func(*discovery.Resource) bool, verbs ...string) cobra.CompletionFunc {
+	verbs = append([]string{"get"}, verbs...)
 	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return c.targets(cmd, args, prefix, "get", verb)
+		return c.targets(cmd, args, prefix, accepts, verbs...)
 	}
 }
 
-func (c *Connection) targets(cmd *cobra.Command, args []string, prefix string, verbs ...string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c *Connection) targets(cmd *cobra.Command, args []string, prefix string, accepts func(*discovery.Resource) bool, verbs ...string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
 	typeName, namePrefix, isPair := strings.Cut(prefix, "/")
@@ -144,9 +153,9 @@ func (c *Connection) targets(cmd *cobra.Command, args []string, prefix string, v
 		}
 		return completions, noFiles
 	case len(args) == 0:
-		return c.types(ctx, prefix, verbs...), noFiles
+		return c.types(ctx, prefix, accepts, verbs...), noFiles
 	case strings.Contains(args[0], "/"):
-		return c.types(ctx, prefix, verbs...), noFiles | cobra.ShellCompDirectiveNoSpace
+		return c.types(ctx, prefix, accepts, verbs...), noFiles | cobra.ShellCompDirectiveNoSpace
 	}
 	completions := c.names(ctx, args[0], prefix)
 	return slices.DeleteFunc(completions, func(name string) bool { return slices.Contains(args[1:], name) }), noFiles
@@ -186,7 +195,7 @@ func (c *Connection) CompleteNames(typeName string) cobra.CompletionFunc {
 func (c *Connection) CompleteTypes(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 	defer cancel()
-	return c.types(ctx, prefix), noFiles
+	return c.types(ctx, prefix, nil), noFiles
 }
 
 // completeNames completes the names of objects, except for the previous arguments.
@@ -202,6 +211,10 @@ func (c *Connection) names(ctx context.Context, typeName, prefix string) []cobra
 	if err != nil {
 		return nil
 	}
+	return namesOf(ctx, handle, prefix)
+}
+
+func namesOf(ctx context.Context, handle *dynamic.Resource, prefix string) []cobra.Completion {
 	var names []string
 	for row, err := range handle.Tables(metav1.IncludeNone).List(ctx, nil) {
 		if err != nil || len(names) == maxCompletions {

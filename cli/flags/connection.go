@@ -79,9 +79,7 @@ func NewConnection() *Connection {
 // are left out, and so are flags and shorthands in without: AddFlags(fs, "password", "-s"). A program's own flag can set a field of c
 // in place of a flag that is left out.
 func (c *Connection) AddFlags(fs *pflag.FlagSet, without ...string) {
-	added := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.defineFlags(added)
-	flagset.AddMissing(fs, added, without...)
+	flagset.Define(fs, c.defineFlags, without...)
 }
 
 func (c *Connection) defineFlags(fs *pflag.FlagSet) {

@@ -32,6 +32,35 @@ func TestConnection_AddFlagsKeepsFlagsOfProgram(t *testing.T) {
 	assert.NotNil(t, fs.ShorthandLookup("f"))
 }
 
+func TestSelection_AddFlagsKeepsFlagsOfProgram(t *testing.T) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	all := fs.BoolP("everything", "A", false, "")
+	dryRun := fs.Bool("dry-run", false, "")
+	selection := &flags.Selection{}
+	selection.AddFlags(fs, "field-selector")
+	selection.AddLabelFlag(fs)
+	selection.AddChunkFlag(fs)
+	selection.AddChunkFlag(fs)
+	write := &flags.Write{}
+	for range 2 {
+		write.AddDryRunFlag(fs)
+		write.AddFieldManagerFlag(fs)
+		write.AddValidateFlag(fs)
+	}
+	require.NoError(t, fs.Parse([]string{"-A", "-l", "a=b", "--dry-run", "--chunk-size=7", "--field-manager=me"}))
+	assert.True(t, *all)
+	assert.False(t, selection.AllNamespaces)
+	assert.Equal(t, "a=b", selection.LabelSelector)
+	assert.Equal(t, int64(7), selection.ChunkSize)
+	assert.Nil(t, fs.Lookup("field-selector"))
+	if *dryRun {
+		write.DryRun = flags.DryRunServer
+	}
+	require.NoError(t, write.Complete(t.Logf))
+	assert.Equal(t, flags.DryRunServer, write.DryRun)
+	assert.Equal(t, "me", write.Defaults().FieldManager)
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -43,6 +43,19 @@ func timeoutTransport(timeout time.Duration) func(http.RoundTripper) http.RoundT
 	}
 }
 
+// WithRequestTimeout returns ctx with the timeout of --request-timeout, for a stream that reconnects: kubectl's ends with its request.
+// Without a timeout it returns ctx.
+func (c *Connection) WithRequestTimeout(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if _, err := c.Config(ctx); err != nil {
+		return nil, nil, err
+	}
+	if c.timeout == 0 {
+		return ctx, func() {}, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, &timeoutError{timeout: c.timeout})
+	return ctx, cancel, nil
+}
+
 type roundTripperFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/flagset"
 	"github.com/anykind/anykind/dynamic"
 )
 
@@ -19,18 +20,25 @@ type Write struct {
 	dryRunFlag, validateFlag string
 }
 
-// AddDryRunFlag defines --dry-run.
+// AddDryRunFlag defines --dry-run, unless fs has it. A program's own flag can set DryRun.
 func (w *Write) AddDryRunFlag(fs *pflag.FlagSet) {
-	addDryRunFlag(fs, &w.dryRunFlag)
+	if fs.Lookup("dry-run") == nil {
+		addDryRunFlag(fs, &w.dryRunFlag)
+	}
 }
 
-// AddFieldManagerFlag defines --field-manager. Its default is FieldManager of the Connection.
+// AddFieldManagerFlag defines --field-manager, unless fs has it. Its default is FieldManager of the Connection.
 func (w *Write) AddFieldManagerFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&w.FieldManager, "field-manager", w.FieldManager, "Name of the manager used to track field ownership (default anyctl).")
+	flagset.Define(fs, func(fs *pflag.FlagSet) {
+		fs.StringVar(&w.FieldManager, "field-manager", w.FieldManager, "Name of the manager used to track field ownership.")
+	})
 }
 
-// AddValidateFlag defines --validate.
+// AddValidateFlag defines --validate, unless fs has it. A program's own flag can set FieldValidation.
 func (w *Write) AddValidateFlag(fs *pflag.FlagSet) {
+	if fs.Lookup("validate") != nil {
+		return
+	}
 	fs.StringVar(&w.validateFlag, "validate", "strict", `Must be one of: strict (or true), warn, ignore (or false). The server rejects unknown and duplicate fields, warns about them, or drops them.`)
 	fs.Lookup("validate").NoOptDefVal = "strict"
 }

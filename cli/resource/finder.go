@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/flagset"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -38,16 +39,21 @@ type Finder struct {
 	Local bool
 }
 
-// AddFlags defines -f, -R, -l, --field-selector, -A and --all.
-func (f *Finder) AddFlags(fs *pflag.FlagSet) {
-	f.Files.AddFlags(fs, "identifying the resource")
-	f.Selection.AddFlags(fs)
-	f.AddAllFlag(fs)
+// AddFlags defines -f, -R, -l, --field-selector, -A and --all. Flags and shorthands of fs and of without are left out, as
+// [flags.Connection.AddFlags] does.
+func (f *Finder) AddFlags(fs *pflag.FlagSet, without ...string) {
+	flagset.Define(fs, func(fs *pflag.FlagSet) {
+		f.Files.AddFlags(fs, "identifying the resource")
+		f.Selection.AddFlags(fs)
+		f.AddAllFlag(fs)
+	}, without...)
 }
 
-// AddAllFlag defines --all.
+// AddAllFlag defines --all, unless fs has it.
 func (f *Finder) AddAllFlag(fs *pflag.FlagSet) {
-	fs.BoolVar(&f.All, "all", false, "Select all resources, in the namespace of the specified resource types.")
+	flagset.Define(fs, func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.All, "all", f.All, "Select all resources, in the namespace of the specified resource types.")
+	})
 }
 
 // Info is a found object.

@@ -19,6 +19,7 @@ import (
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/flagset"
 	"github.com/anykind/anykind/cli/internal/printable"
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 )
@@ -136,16 +137,25 @@ func completeArguments(s *State, commands []*cobra.Command) {
 	for _, cmd := range commands {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			switch cmd.Name() {
-			case "get", "describe", "wait", "tree", "who", "status", "history":
+			case "get", "describe", "wait", "tree", "who":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargets
 			case "delete":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargetsFor("delete")
-			case "edit", "patch", "label", "annotate", "scale", "restart", "undo", "pause", "resume", "env", "resources", "selector",
-				"serviceaccount", "subject":
+			case "edit", "patch", "label", "annotate", "env", "resources", "selector", "serviceaccount":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargetsFor("patch")
+			case "scale":
+				cmd.ValidArgsFunction = s.Connection.CompleteTargetsWith(isScalable)
+			case "restart", "undo", "status", "history":
+				cmd.ValidArgsFunction = s.Connection.CompleteTargetsWith(isOneOf("apps", "deployments", "daemonsets", "statefulsets"))
+			case "pause", "resume":
+				cmd.ValidArgsFunction = s.Connection.CompleteTargetsWith(isOneOf("apps", "deployments"))
+			case "subject":
+				cmd.ValidArgsFunction = s.Connection.CompleteTargetsWith(isOneOf("rbac.authorization.k8s.io", "rolebindings", "clusterrolebindings"))
+			case "cp":
+				cmd.ValidArgsFunction = s.Connection.CompleteCopy
 			case "image":
 				cmd.ValidArgsFunction = s.Connection.CompleteContainerValues
-			case "logs", "exec", "attach", "cp", "port-forward", "debug":
+			case "logs", "exec", "attach", "port-forward", "debug":
 				cmd.ValidArgsFunction = s.Connection.CompletePods
 			case "drain", "cordon", "uncordon":
 				cmd.ValidArgsFunction = s.Connection.CompleteNodes
@@ -154,6 +164,18 @@ func completeArguments(s *State, commands []*cobra.Command) {
 			}
 		}
 		completeArguments(s, cmd.Commands())
+	}
+}
+
+func isScalable(r *discovery.Resource) bool {
+	_, found := r.Subresource("scale")
+	return found
+}
+
+// isOneOf returns a function that accepts resources of a group.
+func isOneOf(group string, resources ...string) func(*discovery.Resource) bool {
+	return func(r *discovery.Resource) bool {
+		return r.GVR.Group == group && slices.Contains(resources, r.GVR.Resource)
 	}
 }
 

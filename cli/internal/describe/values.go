@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -68,9 +67,6 @@ func texts(list []any) (all []string) {
 	}
 	return all
 }
-
-// joined joins the scalars of a list with commas, or returns <none>.
-func joined(list []any) string { return or(strings.Join(texts(list), ","), none) }
 
 // timeText formats an API time like kubectl describe. An invalid time is returned unchanged.
 func timeText(value string) string {

@@ -1,6 +1,9 @@
 package oracle
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // changeCases are the lines of create, apply, delete, edit, patch, set, label, annotate, scale, wait and rollout.
 func changeCases() []oracleCase {
@@ -380,7 +383,9 @@ func waitCases() []oracleCase {
 		{line: "wait --for=condition=Never deploy/web --timeout=2s", setup: webDeployment, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
 		{line: "wait --for=condition=Never deploy/web --timeout=0", setup: webDeployment, fails: true},
 		{line: "wait --for=delete cm/held --timeout=2s", setup: heldConfigMap, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
-		{line: "wait --for=create cm/missing --timeout=2s", fails: true},
+		{line: "wait --for=create cm/missing --timeout=2s", fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
+		{line: "wait --for=jsonpath={.data.color}=red cm/one cm/two --timeout=2s", setup: twoConfigMaps, fails: true, differs: &difference{[]string{"stdout", "stderr"}, "at the time-out anyctl checks the objects that follow, kubectl reports a time-out for each"}},
+		{line: "wait --for=delete cm/one cm/two --timeout=2s", setup: twoConfigMaps, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
 		{line: "wait --for=condition=Ready pod/missing", fails: true},
 		{line: "wait --for=condition=Ready pod -l app=none", fails: true},
 		{line: "wait --for=other deploy/web", fails: true},
@@ -431,6 +436,7 @@ spec:
 		{line: "rollout undo deploy/web --to-revision=1", setup: webDeployment, ready: ready},
 
 		{line: "rollout undo deploy/web", setup: webDeployment, ready: ready, fails: true},
+		{line: "rollout undo deploy web --to-revision=1", setup: strings.Replace(webDeployment, "labels: {app: web}}", `annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}`, 1), ready: ready},
 		{line: "rollout undo ds/agent", setup: sets, ready: []string{"ds/agent"}, fails: true},
 		{line: "rollout undo deploy/web --to-revision=7", setup: webDeployment, ready: ready, fails: true},
 		{line: "rollout history deploy/web --revision=7", setup: webDeployment, ready: ready, fails: true},

@@ -191,6 +191,7 @@ spec:
 
 func drainCases() []oracleCase {
 	const selector = " --pod-selector=ns=$NS"
+	oneLine := []mask{{`due to error: .*, continuing`, "due to error, continuing"}} // kubectl's order varies
 	return []oracleCase{
 		{line: "drain oracle-drain --force" + selector, setup: node("oracle-drain", onNode("a", "oracle-drain", "", "")),
 			ready: []string{"pod/a"}, effect: []string{"pods"}},
@@ -218,6 +219,8 @@ kind: PodDisruptionBudget
 metadata: {name: web}
 spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
 `)},
+		{line: "drain oracle-drain-two" + selector, fails: true, unordered: true, ready: []string{"pod/a", "pod/b"}, masks: oneLine,
+			setup: node("oracle-drain-two", onNode("a", "oracle-drain-two", "", "")+onNode("b", "oracle-drain-two", "", emptyDir))},
 		{line: "drain none", fails: true},
 		{line: "drain", fails: true},
 		{line: "drain none --pod-selector=a==b==c", fails: true},

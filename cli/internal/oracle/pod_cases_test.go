@@ -9,6 +9,7 @@ func podCases() []oracleCase {
 
 // logCases are lines of logs. All pods of the sandbox have the same log.
 func logCases() []oracleCase {
+	ended := &difference{[]string{"stderr"}, "anyctl names the flag that has ended the log, kubectl has one of several texts"}
 	return []oracleCase{
 		{line: "logs solo", readOnly: true},
 		{line: "logs solo -c side", readOnly: true},
@@ -27,6 +28,10 @@ func logCases() []oracleCase {
 		{line: "logs -l app=none", readOnly: true},
 		{line: "logs -f solo", readOnly: true, during: []step{{"hello from the sandbox", ""}}, fails: true, masks: lostLines},
 		{line: "logs -f -l app=web --prefix", readOnly: true, unordered: true, during: []step{{"hello", ""}, {"hello", ""}}, fails: true, masks: lostLines},
+
+		{line: "logs -f solo --request-timeout=2s", readOnly: true, fails: true, differs: ended},
+		{line: "logs -f solo --all-containers --request-timeout=2s", readOnly: true, unordered: true, fails: true, differs: ended},
+		{line: "logs -f -l app=solo -c side --request-timeout=2s", readOnly: true, fails: true, differs: ended},
 
 		{line: "logs", fails: true},
 		{line: "logs none", readOnly: true, fails: true},

@@ -10,6 +10,12 @@ func setCases() []oracleCase {
 		{line: "set env deploy/web -c side MODE=fast --list", setup: webDeployment},
 		{line: "set env deploy/web --from=configmap/one --prefix=P_", setup: twoConfigMaps + "---" + webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
 
+		{line: "set imag deploy/web web=a", setup: webDeployment, fails: true},
+		{line: "set nonsense", fails: true},
+		{line: "set image", fails: true},
+		{line: "set image web=a", fails: true},
+		{line: "set env", fails: true},
+		{line: "set env MODE=fast", fails: true},
 		{line: "set image deploy/web none=example.com/web:2", setup: webDeployment, fails: true},
 		{line: "set image deploy/web", setup: webDeployment, fails: true},
 		{line: "set image cm/one web=a", setup: twoConfigMaps, fails: true, differs: goTypes()},

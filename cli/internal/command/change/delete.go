@@ -312,7 +312,8 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 
 // timeoutError returns kubectl's error for a timeout, followed by the reason. Errors other than a timeout are returned unchanged.
 func timeoutError(ctx context.Context, t *resource.Info, err error) error {
-	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+	isTimeout := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errCheckedOnce)
+	if ctx.Err() != nil || !isTimeout {
 		return err
 	}
 	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.Resource.APIResource().GVR.Resource, t.Name, waitReason(err))
@@ -322,7 +323,7 @@ func timeoutError(ctx context.Context, t *resource.Info, err error) error {
 func waitReason(err error) string {
 	text := err.Error()
 	_, text, found := strings.Cut(text, "\": ") // skips: wait for deployments.apps "shop/web": …
-	reason, _, _ := strings.Cut(text, ": context deadline exceeded")
+	reason, _, _ := strings.Cut(text, ": context ")
 	if !found || reason == "" {
 		return ""
 	}

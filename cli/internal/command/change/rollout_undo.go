@@ -54,6 +54,11 @@ func rolloutUndoCommand(s *command.State) *cobra.Command {
 }
 
 func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *resource.Info) error {
+	if _, isApplied := t.Object.GetAnnotations()[lastApplied]; isApplied {
+		s.Errorf("Warning: resource %s/%s was previously managed with '%[3]s apply'. Rolling back will not update the %[4]s annotation, which may "+
+			"cause unexpected behavior on future '%[3]s apply' operations. Consider using '%[3]s apply' with your previous configuration file instead.",
+			t.Resource.APIResource().GVR.Resource, t.Name, s.Connection.FieldManager, lastApplied)
+	}
 	if !isKind(t.Object, "Deployment", "DaemonSet", "StatefulSet") {
 		return fmt.Errorf("no rollbacker has been implemented for %q", t.Object.GroupVersionKind().GroupKind())
 	}
@@ -148,5 +153,5 @@ func isKeptAnnotation(key string) bool {
 	if isController {
 		return slices.Contains([]string{"revision", "revision-history", "desired-replicas", "max-replicas"}, name)
 	}
-	return key == "kubectl.kubernetes.io/last-applied-configuration" || key == "deprecated.deployment.rollback.to"
+	return key == lastApplied || key == "deprecated.deployment.rollback.to"
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,8 @@ type setOptions struct {
 	subresource string
 	// failure is the prefix of the error of a rejected change, as in kubectl.
 	failure string
+	// missing is the error without resources. nil is that of kubectl's commands with a finder.
+	missing error
 	// isPlain omits the target in errors, like failure.
 	isPlain bool
 	// resourceVersion is a precondition, unless it is "".
@@ -38,7 +41,7 @@ type setOptions struct {
 }
 
 func setCommand(s *command.State) *cobra.Command {
-	o := &setOptions{}
+	o := &setOptions{missing: errNoResources}
 	canAppend := false
 	cmd := &cobra.Command{
 		Use:   "set (-f FILENAME | TYPE NAME | TYPE/NAME) PATH=VALUE... [PATH-]",
@@ -55,6 +58,9 @@ func setCommand(s *command.State) *cobra.Command {
 			resources, assignments, err := assign.Parse(args)
 			if err != nil {
 				return err
+			}
+			if o.objects.Files.IsEmpty() && isSubcommand(resources, len(assignments)) {
+				return command.UsageError(cmd, "unknown command %q", strings.Join(args, " "))
 			}
 			if len(assignments) == 0 {
 				return errors.New("at least one field update is required: PATH=VALUE or PATH-")
@@ -80,6 +86,30 @@ func setCommand(s *command.State) *cobra.Command {
 		)
 	}
 	return cmd
+}
+
+// isSubcommand reports whether the first argument is meant as a subcommand: it is alone, or TYPE/NAME follows, which no type precedes.
+func isSubcommand(resources []string, assignments int) bool {
+	hasSlash := func(arg string) bool { return strings.Contains(arg, "/") }
+	if len(resources) == 0 || hasSlash(resources[0]) {
+		return false
+	}
+	return len(resources) == 1 && assignments == 0 || slices.ContainsFunc(resources[1:], hasSlash)
+}
+
+// errNoResources is the error of set and set env without resources.
+var errNoResources = errors.New("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+
+// checkResources returns an error without resources and files.
+func (o *setOptions) checkResources(ctx context.Context, resources []string) error {
+	if len(resources) > 0 || !o.objects.Files.IsEmpty() {
+		return nil
+	}
+	if o.missing != nil {
+		return o.missing
+	}
+	_, err := o.objects.Targets(ctx, nil)
+	return err
 }
 
 // kindSchema returns the schema of a target's kind, or nil for a local object and for a kind without a schema: then the server
@@ -118,8 +148,6 @@ func (o *setOptions) complete(s *command.State, out io.Writer, resources []strin
 	switch {
 	case o.objects.All && o.objects.Selection.LabelSelector != "":
 		return errors.New("cannot set --all and --selector at the same time")
-	case len(resources) == 0 && o.objects.Files.IsEmpty():
-		return errors.New("one or more resources must be specified as <resource> <name> or <resource>/<name>")
 	case o.objects.Local && o.write.DryRun == flags.DryRunServer:
 		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	case o.objects.Local && len(resources) > 0:
@@ -135,6 +163,9 @@ func (o *setOptions) run(ctx context.Context, s *command.State, resources []stri
 ) error {
 	display := progress.New(s.Err)
 	defer display.Close()
+	if err := o.checkResources(ctx, resources); err != nil {
+		return err
+	}
 	if err := o.complete(s, display.Above(s.Out), resources); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type setEnvOptions struct {
 }
 
 func setEnvCommand(s *command.State) *cobra.Command {
-	o := &setEnvOptions{setOptions: setOptions{failure: "failed to patch env update to pod template: "}}
+	o := &setEnvOptions{setOptions: setOptions{missing: errNoResources, failure: "failed to patch env update to pod template: "}}
 	cmd := &cobra.Command{
 		Use:     "env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N",
 		Short:   "Update environment variables on a pod template",
@@ -60,6 +60,9 @@ func setEnvCommand(s *command.State) *cobra.Command {
 func (o *setEnvOptions) runEnv(ctx context.Context, s *command.State, args []string) error {
 	resources, pairs, err := splitEnv(args)
 	if err != nil {
+		return err
+	}
+	if err := o.checkResources(ctx, resources); err != nil {
 		return err
 	}
 	switch {

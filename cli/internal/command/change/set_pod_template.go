@@ -29,6 +29,9 @@ func setImageCommand(s *command.State) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := o.checkResources(cmd.Context(), resources); err != nil {
+				return err
+			}
 			images, err := parseImages(pairs)
 			if err != nil {
 				return err

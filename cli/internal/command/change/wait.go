@@ -21,6 +21,9 @@ import (
 // maxWait is the timeout for a negative --timeout, as in kubectl.
 const maxWait = 7 * 24 * time.Hour
 
+// maxCheck limits a single check.
+const maxCheck = 10 * time.Second
+
 // creationInterval is the polling interval for selectors without a matching object.
 const creationInterval = 500 * time.Millisecond
 
@@ -72,10 +75,7 @@ func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) 
 		defer cancel()
 	}
 	if slices.ContainsFunc(conditions, waitCondition.isCreate) {
-		if err := o.awaitCreation(waitCtx, args, display); err != nil {
-			if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-				return errors.New("timed out waiting for the condition")
-			}
+		if err := o.awaitCreation(ctx, waitCtx, args, display); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (o *waitOptions) await(ctx, waitCtx context.Context, t *resource.Info, cond
 	defer display.Remove(key)
 	for _, condition := range conditions {
 		display.Update(key, "waiting for %s: %s", t, condition.text)
-		obj, err := o.awaitOne(waitCtx, t, condition, func(obj *unstructured.Object) {
+		obj, err := o.awaitOne(ctx, waitCtx, t, condition, func(obj *unstructured.Object) {
 			display.Update(key, "waiting for %s: %s: it is %s", t, condition.text, t.Resource.Readiness(obj))
 		})
 		if err != nil {
@@ -138,19 +138,27 @@ func (o *waitOptions) await(ctx, waitCtx context.Context, t *resource.Info, cond
 	return nil
 }
 
-// errCheckedOnce is the result of an unmet condition with --timeout=0.
+// errCheckedOnce is the result of an unmet condition that was checked once.
 var errCheckedOnce = errors.New("checked once")
 
-// awaitOne waits for a condition. observe is called with each version of the object.
-func (o *waitOptions) awaitOne(ctx context.Context, t *resource.Info, condition waitCondition, observe func(*unstructured.Object)) (*unstructured.Object, error) {
+// awaitOne waits for a condition, and checks it once with --timeout=0 or after waitCtx has ended. observe is called with each version of
+// the object.
+func (o *waitOptions) awaitOne(ctx, waitCtx context.Context, t *resource.Info, condition waitCondition, observe func(*unstructured.Object)) (*unstructured.Object, error) {
+	checksOnce := o.timeout == 0 || waitCtx.Err() != nil
+	if checksOnce { // the object may be deleted meanwhile
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeout(ctx, maxCheck)
+		defer cancel()
+	}
+	ctx = waitCtx
 	if condition.isDelete() {
-		return o.awaitDeletion(ctx, t)
+		return o.awaitDeletion(ctx, t, checksOnce)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	look := dynamic.Matches("look", func(obj *unstructured.Object) (bool, error) {
 		observe(obj)
-		if o.timeout == 0 {
+		if checksOnce {
 			cancel(errCheckedOnce)
 		}
 		return true, nil
@@ -158,8 +166,8 @@ func (o *waitOptions) awaitOne(ctx context.Context, t *resource.Info, condition 
 	return t.Resource.Wait(ctx, t.Name, look, condition.condition)
 }
 
-func (o *waitOptions) awaitDeletion(ctx context.Context, t *resource.Info) (*unstructured.Object, error) {
-	if o.timeout != 0 {
+func (o *waitOptions) awaitDeletion(ctx context.Context, t *resource.Info, checksOnce bool) (*unstructured.Object, error) {
+	if !checksOnce {
 		return t.Resource.Wait(ctx, t.Name, dynamic.Deleted(t.Object.GetUID()))
 	}
 	_, err := t.Resource.Get(ctx, t.Name, nil)
@@ -167,14 +175,14 @@ func (o *waitOptions) awaitDeletion(ctx context.Context, t *resource.Info) (*uns
 		return t.Object, nil
 	}
 	if err == nil {
-		err = errCheckedOnce
+		err = fmt.Errorf("wait for %s: it still exists: %w: %w", t, context.Canceled, errCheckedOnce)
 	}
 	return nil, err
 }
 
 // waitError converts the error of a wait to kubectl's text.
 func (o *waitOptions) waitError(ctx context.Context, t *resource.Info, condition waitCondition, err error) error {
-	if errors.Is(err, errCheckedOnce) {
+	if errors.Is(err, errCheckedOnce) && o.timeout == 0 {
 		return fmt.Errorf("condition not met for %s/%s", t.Resource.APIResource().GVR.Resource, t.Name)
 	}
 	if condition.failure != nil && *condition.failure != nil {
@@ -183,35 +191,44 @@ func (o *waitOptions) waitError(ctx context.Context, t *resource.Info, condition
 	return timeoutError(ctx, t, err)
 }
 
-// awaitCreation waits until all named objects exist, or the selectors match an object.
-func (o *waitOptions) awaitCreation(ctx context.Context, args []string, display *progress.Display) error {
+// awaitCreation waits until all named objects exist, or the selectors match an object. It returns an error for each missing object.
+func (o *waitOptions) awaitCreation(ctx, waitCtx context.Context, args []string, display *progress.Display) error {
 	const key = "create"
 	defer display.Remove(key)
 	isSelected := false
+	var errs []error
 	for t, err := range o.objects.Objects(ctx, args, false) {
 		if err != nil {
-			return err
+			return errors.Join(append(errs, err)...)
 		}
 		isSelected = true
-		display.Update(key, "waiting for %s: it does not exist", t)
 		if o.timeout == 0 {
 			continue
 		}
-		if _, err := t.Resource.Wait(ctx, t.Name, dynamic.Exists()); err != nil {
-			return err
+		display.Update(key, "waiting for %s: it does not exist", t)
+		if waitCtx.Err() == nil {
+			_, err = t.Resource.Wait(waitCtx, t.Name, dynamic.Exists())
+		} else if _, err = t.Resource.Get(ctx, t.Name, nil); apierrors.IsNotFound(err) {
+			err = fmt.Errorf("wait for %s: it does not exist: %w", t, context.DeadlineExceeded)
+		}
+		if err != nil {
+			errs = append(errs, timeoutError(ctx, t, err))
 		}
 	}
 	for !isSelected && o.timeout != 0 {
 		display.Update(key, "waiting for objects that the selector selects")
-		if err := sleep(ctx, creationInterval); err != nil {
+		if err := sleep(waitCtx, creationInterval); err != nil {
+			if ctx.Err() == nil {
+				err = errors.New("timed out waiting for the condition")
+			}
 			return err
 		}
-		for _, err := range o.objects.Objects(ctx, args, true) {
+		for _, err := range o.objects.Objects(waitCtx, args, true) {
 			if err != nil {
 				return err
 			}
 			isSelected = true
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -148,6 +148,9 @@ func (c *getCommand) watchTarget(ctx context.Context, target resource.Target, em
 				c.Errorf("Warning: the watch of %s is resumed: %v", target.Resource.APIResource().GVR.Resource, broken.err)
 				err = nil
 			}
+			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+				return nil // --request-timeout ends the watch, as in kubectl
+			}
 			if err == nil {
 				err = resume.wait(ctx, time.Since(began))
 			}

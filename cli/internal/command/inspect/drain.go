@@ -104,7 +104,12 @@ func (d *drainer) run(ctx context.Context, nodes []node) error {
 				return err
 			}
 			d.Errorf("error: unable to drain node %q due to error: %s, continuing command...", n.GetName(), command.ServerMessage(err))
-			errs = append(errs, command.ServerMessage(err))
+			var undeletable undeletableError
+			if errors.As(err, &undeletable) {
+				errs = append(errs, undeletable...) // a line each
+			} else {
+				errs = append(errs, command.ServerMessage(err))
+			}
 			pending = append(pending, n.GetName())
 			continue
 		}

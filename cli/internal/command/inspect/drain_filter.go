@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,19 +131,26 @@ func (d *podDecisions) add(pod *unstructured.Object, made decision) {
 	}
 }
 
+// undeletableError has the reasons why pods of a node cannot be deleted.
+type undeletableError []string
+
+func (e undeletableError) Error() string {
+	if len(e) == 1 {
+		return e[0]
+	}
+	return "[" + strings.Join(e, ", ") + "]"
+}
+
 // err returns an error with the problems and their pods, or nil without problems.
 func (d *podDecisions) err() error {
-	var texts []string
+	var texts undeletableError
 	for _, text := range d.failed.texts {
 		texts = append(texts, fmt.Sprintf("cannot delete %s: %s", text, strings.Join(d.failed.names[text], ", ")))
 	}
-	switch len(texts) {
-	case 0:
+	if len(texts) == 0 {
 		return nil
-	case 1:
-		return errors.New(texts[0])
 	}
-	return errors.New("[" + strings.Join(texts, ", ") + "]")
+	return texts
 }
 
 func (d *podDecisions) warnings() string {

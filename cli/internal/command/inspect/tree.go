@@ -12,11 +12,11 @@ import (
 
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/internal/ownertree"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/resource"
+	"github.com/anykind/anykind/cli/tree"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
@@ -56,7 +56,7 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var subjects []ownertree.Subject
+	var subjects []tree.Subject
 	namespace := ""
 	sameNamespace := true
 	_, err = o.finder.Visit(ctx, targets, func(_ context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
@@ -67,7 +67,7 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 			sameNamespace = false
 		}
 		namespace = obj.GetNamespace()
-		subjects = append(subjects, ownertree.Subject{Object: obj, Resource: in})
+		subjects = append(subjects, tree.Subject{Object: obj, Resource: in})
 		return nil
 	})
 	if err != nil {
@@ -83,24 +83,24 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := ownertree.Find(ctx, client, subjects, namespace)
+	found, err := tree.Find(ctx, client, subjects, namespace)
 	if err != nil {
 		return err
 	}
-	return o.write(tree, namespace)
+	return o.write(found, namespace)
 }
 
-func (o *treeOptions) write(tree *ownertree.Tree, namespace string) error {
-	opts := &ownertree.WriteOptions{Now: time.Now(), ShowNamespaces: namespace == "", Paint: o.paint()}
+func (o *treeOptions) write(found *tree.Tree, namespace string) error {
+	opts := &tree.WriteOptions{Now: time.Now(), ShowNamespaces: namespace == "", Paint: o.paint()}
 	out := o.Out
 	if opts.Paint != nil {
 		out = printable.Unwrap(out)
 	}
-	if err := ownertree.Write(out, tree, opts); err != nil {
+	if err := tree.Write(out, found, opts); err != nil {
 		return err
 	}
-	o.warnUnread(tree.Unread)
-	if o.exitWithState && !allCurrent(tree.Roots) {
+	o.warnUnread(found.Unread)
+	if o.exitWithState && !allCurrent(found.Roots) {
 		return &exit.Error{Code: 1}
 	}
 	return nil
@@ -123,7 +123,7 @@ func (o *treeOptions) warnUnread(errs []error) {
 	}
 }
 
-func allCurrent(nodes []*ownertree.Node) bool {
+func allCurrent(nodes []*tree.Node) bool {
 	for _, node := range nodes {
 		if node.Health.Status != readiness.Current || !allCurrent(node.Owned) {
 			return false

@@ -47,7 +47,7 @@ func (f *planFlags) addFlags(fs *pflag.FlagSet, s *command.State, purpose string
 	fs.StringVarP(&f.labelSelector, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.(e.g. -l key1=value1,key2=value2,key3 in (value3)). Matching objects must satisfy all of the specified label constraints.")
 	fs.BoolVar(&f.serverSide, "server-side", true, "Apply runs on the server; no other way is supported.")
 	fs.BoolVar(&f.forceConflicts, "force-conflicts", false, "If true, take over the fields that other managers own.")
-	fs.StringVar(&f.fieldManager, "field-manager", "", "Name of the manager used to track field ownership (default anyctl).")
+	fs.StringVar(&f.fieldManager, "field-manager", "", "Name of the manager used to track field ownership.")
 	fs.BoolVar(&f.prune, "prune", false, "Include the objects of --applyset that are not in the files.")
 	f.set.AddFlags(fs, "to "+purpose+" and prune")
 	fs.IntVar(&f.workers, "concurrency", 10, "Number of objects to process in parallel.")

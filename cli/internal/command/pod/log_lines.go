@@ -42,7 +42,7 @@ func (o *logOptions) printLines(ctx context.Context, target *dynamic.Resource) e
 			return err
 		}
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // checkPods prints a message if no pods match the selector. It returns an error if following their logs needs too many requests.

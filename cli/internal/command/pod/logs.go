@@ -133,6 +133,14 @@ func (o *logOptions) setTail() {
 }
 
 func (o *logOptions) run(ctx context.Context, args []string) error {
+	if o.Follow {
+		timed, cancel, err := o.Connection.WithRequestTimeout(ctx)
+		if err != nil {
+			return err
+		}
+		defer cancel()
+		ctx = timed
+	}
 	if o.Selector != "" {
 		pods, err := o.Connection.Handle(ctx, "pods")
 		if err != nil {

@@ -1,5 +1,9 @@
-// Package ownertree finds the owners and dependents of objects, over all served kinds, and computes the readiness of each object.
-package ownertree
+// Package tree finds the owners and dependents of objects, over all served kinds, and computes the readiness of each object.
+//
+//	found, err := tree.Find(ctx, client, []tree.Subject{{Object: deployment, Resource: deployments}}, "shop")
+//	…
+//	err = tree.Write(os.Stdout, found, nil)
+package tree
 
 import (
 	"cmp"

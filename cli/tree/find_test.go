@@ -1,4 +1,4 @@
-package ownertree
+package tree
 
 import (
 	"context"

@@ -1,6 +1,7 @@
-package ownertree
+package tree
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -13,8 +14,9 @@ import (
 	"github.com/anykind/anykind/readiness"
 )
 
-// WriteOptions configures Write.
+// WriteOptions configures [Write].
 type WriteOptions struct {
+	// Now is the current time, for ages. Zero means time.Now().
 	Now time.Time
 	// ShowNamespaces adds each object's namespace.
 	ShowNamespaces bool
@@ -22,8 +24,14 @@ type WriteOptions struct {
 	Paint func(status readiness.Status, text string) string
 }
 
-// Write writes a tree as a table. Each object is below its owner, with its readiness.
+// Write writes a tree as a table. Each object is below its owner, with its readiness. Unprintable characters of names and messages are
+// replaced.
 func Write(w io.Writer, tree *Tree, opts *WriteOptions) error {
+	opts = cmp.Or(opts, &WriteOptions{})
+	now := opts.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
 	rows := [][]string{{"OBJECT", "NAMESPACE", "STATUS", "AGE", "MESSAGE"}}
 	statuses := []readiness.Status{""}
 	visited := map[*Node]bool{}
@@ -32,7 +40,7 @@ func Write(w io.Writer, tree *Tree, opts *WriteOptions) error {
 		name := node.Object.GetKind() + "/" + node.Object.GetName()
 		age := "<unknown>"
 		if created := node.Object.GetCreationTimestamp(); !created.IsZero() {
-			age = duration.HumanDuration(opts.Now.Sub(created.Time))
+			age = duration.HumanDuration(now.Sub(created.Time))
 		}
 		status := string(node.Health.Status)
 		if status == "" {

@@ -1,0 +1,56 @@
+package flags_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/cli/flags"
+)
+
+// A program with a flag --server of its own, and -n for something else, leaves kubectl's flags out.
+func ExampleConnection_AddFlags() {
+	fs := pflag.NewFlagSet("shopctl", pflag.ContinueOnError)
+	shop := fs.String("server", "", "The shop to manage")
+	connection := flags.NewConnection()
+	connection.AddFlags(fs, "password", "-n")
+	if err := fs.Parse([]string{"--server=toys", "--namespace=shop", "--as=ann"}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(*shop, connection.NamespaceFlag, connection.As, connection.Server == "")
+	fmt.Println(fs.Lookup("password") == nil, fs.ShorthandLookup("n") == nil)
+	// Output:
+	// toys shop ann true
+	// true true
+}
+
+func ExampleSelection() {
+	fs := pflag.NewFlagSet("shopctl", pflag.ContinueOnError)
+	selection := &flags.Selection{}
+	selection.AddFlags(fs)
+	selection.AddChunkFlag(fs)
+	if err := fs.Parse([]string{"-l", "app=web", "--field-selector=status.phase=Running", "-A"}); err != nil {
+		log.Fatal(err)
+	}
+	opts := selection.ListOptions()
+	fmt.Println(opts.LabelSelector, opts.FieldSelector, opts.Limit, selection.AllNamespaces)
+	// Output: app=web status.phase=Running 500 true
+}
+
+func ExampleWrite() {
+	fs := pflag.NewFlagSet("shopctl", pflag.ContinueOnError)
+	write := &flags.Write{}
+	write.AddDryRunFlag(fs)
+	write.AddFieldManagerFlag(fs)
+	write.AddValidateFlag(fs)
+	if err := fs.Parse([]string{"--dry-run=server", "--field-manager=shopctl", "--validate=warn"}); err != nil {
+		log.Fatal(err)
+	}
+	if err := write.Complete(log.Printf); err != nil {
+		log.Fatal(err)
+	}
+	defaults := write.Defaults() // for Resource.WithDefaults
+	fmt.Println("suspended"+write.DryRun.Suffix(), defaults.FieldManager, defaults.FieldValidation, defaults.DryRun)
+	// Output: suspended (server dry run) shopctl Warn true
+}
