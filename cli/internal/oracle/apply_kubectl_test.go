@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,12 @@ func kubectlCases() []kubectlCase {
 		{name: "edited", before: []string{apply, "label cm one tier=x", "annotate cm one a=b"}, first: colors, steps: []string{changed, colors}, object: "cm/one"},
 		{name: "deployment", before: []string{apply}, first: webDeployment, steps: []string{changedDeployment}, object: "deploy/web"},
 		{name: "deployment scaled", before: []string{apply, "scale deploy web --replicas=5"}, first: webDeployment, steps: []string{withoutReplicas}, object: "deploy/web"},
+		{name: "deployment restarted", before: []string{apply, "rollout restart deploy web"}, first: webDeployment, steps: []string{changedDeployment}, object: "deploy/web"},
+		{name: "two versions", fails: true, differs: &difference{
+			[]string{"stdout", "stderr", "code", "effect"}, "kubectl has conflicts with its own fields of a further API version, anyctl moves them",
+		}, before: []string{apply}, first: oldAutoscaler, steps: []string{newAutoscaler, newAutoscaler}, object: "hpa/web"},
+		{name: "default manager by name", before: []string{apply}, first: colors, steps: []string{changed}, flags: "--field-manager=$SELF", object: "cm/one"},
+		{name: "list", before: []string{apply}, first: `{apiVersion: v1, kind: List, items: [` + colors + `]}`, steps: []string{`{apiVersion: v1, kind: List, items: [` + changed + `]}`}, object: "cm/one"},
 		{name: "custom kind", before: []string{apply}, first: setGadget, steps: []string{strings.ReplaceAll(setGadget, "3", "4")}, object: "gadgets/applied"},
 		{name: "server-side", before: []string{"apply --server-side -f -"}, first: colors, steps: []string{changed, colors}, object: "cm/one"},
 		{name: "server-side deployment", before: []string{"apply --server-side -f -"}, first: webDeployment, steps: []string{changedDeployment}, object: "deploy/web"},
@@ -88,7 +95,7 @@ func (o *oracle) applyOver(t *testing.T, c *kubectlCase, p *program) []result {
 	}, commonMasks[:3])
 	var results []result
 	for _, step := range c.steps {
-		r := p.run(t, &oracleCase{line: "apply --server-side -f - " + c.flags, stdin: step}, namespace, nil)
+		r := p.run(t, &oracleCase{line: "apply --server-side -f - " + strings.ReplaceAll(c.flags, "$SELF", filepath.Base(p.path)), stdin: step}, namespace, nil)
 		r.effect = o.stored(t, namespace, c.object)
 		for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {
 			*text = apply(masks, *text)
@@ -137,6 +144,23 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: "example.com/web:2"}]}
+`
+
+const oldAutoscaler = `
+apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata: {name: web, labels: {app: web}}
+spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 4, targetCPUUtilizationPercentage: 50}
+`
+
+const newAutoscaler = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 6
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]
 `
 
 const withoutReplicas = `

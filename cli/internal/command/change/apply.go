@@ -232,7 +232,7 @@ func (o *applyOptions) apply(ctx context.Context, s *command.State, t *resource.
 		return nil, fmt.Errorf("from %s: cannot use generate name with apply", t.Object.GetGenerateName())
 	}
 	own := &ownership{state: s, manager: cmp.Or(o.write.FieldManager, s.Connection.FieldManager)}
-	own.isDefault = o.write.FieldManager == "" || o.write.FieldManager == kubectlManager
+	own.isDefault = own.manager == s.Connection.FieldManager || own.manager == kubectlManager
 	own.resource = t.Resource.WithDefaults(o.write.Defaults())
 	own.isReadOnly = o.subresource != "" || o.write.DryRun == flags.DryRunServer
 	if o.subresource != "" {
