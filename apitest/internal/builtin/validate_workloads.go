@@ -138,20 +138,57 @@ func (c *checker) jobTemplate(at *field.Path, spec object) {
 	}
 }
 
-// jobTemplateUpdate adds an error if the template changes. The labels, annotations and scheduling directives of a suspended job
-// that has not started may change.
+// jobTemplateUpdate adds an error if the template changes. A suspended job without active pods, which has not started or has the
+// condition Suspended, may change the labels, annotations, scheduling directives and container resources of its template.
 func (c *checker) jobTemplateUpdate(at *field.Path, spec, old object) {
 	before := nested.Map(old, "spec", "template")
 	template, _ := deepCopy(spec["template"]).(object)
-	if nested.Bool(old, "spec", "suspend") && nested.Map(old, "status")["startTime"] == nil {
+	if isSuspendedJob(old) {
 		at = at.Child("spec")
 		copyField(template, before, "metadata")
-		for _, name := range []string{"nodeSelector", "affinity", "tolerations", "schedulingGates"} {
-			copyField(nested.EnsureMap(template, "spec"), nested.Map(before, "spec"), name)
+		podSpec := nested.EnsureMap(template, "spec")
+		podSpecBefore := nested.Map(before, "spec")
+		for _, name := range []string{"nodeSelector", "tolerations", "schedulingGates"} {
+			copyField(podSpec, podSpecBefore, name)
 		}
+		copyNodeAffinity(podSpec, podSpecBefore)
+		copyResources(podSpec, podSpecBefore, "containers")
+		copyResources(podSpec, podSpecBefore, "initContainers")
 	}
 	if isChanged(template, before) {
 		c.invalid(at, "", "field is immutable")
+	}
+}
+
+func isSuspendedJob(job object) bool {
+	status := nested.Map(job, "status")
+	return nested.Bool(job, "spec", "suspend") && (status["startTime"] == nil || nested.HasCondition(job, "Suspended")) &&
+		nested.Int64(status, "active") == 0
+}
+
+// copyNodeAffinity sets the node affinity of a pod spec to that of another. An affinity without fields is absent.
+func copyNodeAffinity(podSpec, from object) {
+	affinity := nested.EnsureMap(podSpec, "affinity")
+	copyField(affinity, nested.Map(from, "affinity"), "nodeAffinity")
+	if len(affinity) == 0 {
+		copyField(podSpec, from, "affinity")
+	}
+}
+
+// copyResources sets the resources of containers to those of the containers of another pod spec, if they have the same names in the
+// same order.
+func copyResources(podSpec, from object, list string) {
+	containers, _ := podSpec[list].([]any)
+	before, _ := from[list].([]any)
+	if len(containers) != len(before) {
+		return
+	}
+	for i := range containers {
+		container, _ := containers[i].(object)
+		containerBefore, _ := before[i].(object)
+		if container["name"] == containerBefore["name"] {
+			copyField(container, containerBefore, "resources")
+		}
 	}
 }
 
