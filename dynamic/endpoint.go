@@ -36,6 +36,7 @@ type endpoint struct {
 	name           string // object name; "" for all objects
 	subresource    string
 	pageOptions    PageOptions
+	shard          string // the parameter shardSelector; "" for none
 	representation representation
 	contentTypes   *contentTypes // the client's; nil for JSON only
 	hasGenerated   bool          // a Decoder has generated code: protobuf needs no recorded table
@@ -181,7 +182,11 @@ func (e *endpoint) collectionRequest(verb string, opts *metav1.ListOptions) (*tr
 	if err := e.validateCollection(verb, opts); err != nil {
 		return nil, err
 	}
-	return e.newRequest(verb, "", queryOf(e.selectName(opts))), nil
+	query := queryOf(e.selectName(opts))
+	if e.shard != "" {
+		query.Set("shardSelector", e.shard) // ListOptions has no such field in older versions of apimachinery
+	}
+	return e.newRequest(verb, "", query), nil
 }
 
 // selectName adds the handle's name, if it has one, to the field selector of opts.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/reflector"
+	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -43,6 +43,11 @@ type Change[T any] struct {
 type FollowOptions struct {
 	// LabelSelector and FieldSelector select objects, as in ListOptions. An object that no longer matches is Deleted.
 	LabelSelector, FieldSelector string
+	// Shard selects the objects of a shard. A server with the feature gate ShardedListAndWatch sends only these
+	// (https://kep.k8s.io/5866). Follow drops other objects itself, most of them before they are decoded, so all servers work.
+	Shard shard.Selector
+	// OnUnsharded is called once, when the server has sent an object outside of Shard: it lacks the feature.
+	OnUnsharded func()
 	// Intern lets objects share equal parts, such as labels, containers or managed fields, with further objects and with their
 	// own previous versions. This saves most of the memory and time. Objects are then read-only: change a DeepCopy. A write
 	// to a shared part changes every object with the part, and later versions. Intern has an effect on unstructured.Object
@@ -53,6 +58,10 @@ type FollowOptions struct {
 	// then keeps no names and versions of its own. With nil, no object is known, and Follow keeps the names and versions of
 	// emitted objects.
 	KnownObjects KnownObjects
+	// ResourceVersion continues an earlier Follow: KnownObjects has the objects at this version, which OnProgress has reported.
+	// Started and Synced are emitted as soon as the server has accepted the request, then the changes since the version. If it has
+	// expired, Follow lists the objects and emits the differences.
+	ResourceVersion string
 	// OnProgress is called with the resourceVersion up to which all changes have been emitted: after the initial list,
 	// after each change, at intervals while nothing changes, and when the server has accepted to resume the stream.
 	OnProgress func(resourceVersion string)
@@ -131,16 +140,19 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	if err := e.rejectTables("watch", ""); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	f := &follow{
-		objectSource{endpoint: e, form: form, labelSelector: opts.LabelSelector, fieldSelector: opts.FieldSelector}, newDefinition(ctx, e),
+	if opts.ResourceVersion != "" && opts.KnownObjects == nil {
+		return e.invalid("follow", "", "a ResourceVersion needs the KnownObjects of that version")
 	}
+	if opts.Shard.IsNothing() {
+		return e.invalid("follow", "", "the shard selects no object")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	f := &follow{newObjectSource(e, form, &opts), newDefinition(ctx, e)}
 	defer f.definition.lookups.Wait()
 	defer cancel()
-	if opts.Intern && form == (wholeObjects{}) {
-		f.source.interner = jsonread.NewInterner()
+	options := reflector.Options[item]{
+		Source: &f.source, Emit: emit, Known: opts.KnownObjects, ResourceVersion: opts.ResourceVersion, Evidence: &f.definition,
 	}
-	options := reflector.Options[item]{Source: &f.source, Emit: emit, Known: opts.KnownObjects, Evidence: &f.definition}
 	if report := opts.OnProgress; report != nil {
 		options.OnProgress = func(resourceVersion string) error { report(resourceVersion); return nil }
 	}

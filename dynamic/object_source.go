@@ -17,6 +17,20 @@ type objectSource struct {
 	form                         form
 	labelSelector, fieldSelector string
 	interner                     *jsonread.Interner // for all streams: a change reuses the previous version; nil for none
+	filter                       *shardFilter       // nil for all objects
+}
+
+func newObjectSource(e *endpoint, form form, opts *FollowOptions) objectSource {
+	s := objectSource{endpoint: e, form: form, labelSelector: opts.LabelSelector, fieldSelector: opts.FieldSelector}
+	if opts.Intern && form == (wholeObjects{}) {
+		s.interner = jsonread.NewInterner()
+	}
+	if !opts.Shard.IsEverything() {
+		s.filter = &shardFilter{selector: opts.Shard, onUnsharded: opts.OnUnsharded}
+		s.form = shardForm{form, s.filter}
+		s.endpoint = e.withShard(opts.Shard)
+	}
+	return s
 }
 
 // List implements reflector.Source.
@@ -26,7 +40,7 @@ func (s *objectSource) List(ctx context.Context, handle func(*reflector.Event[it
 	var event reflector.Event[item]
 	opts := &metav1.ListOptions{LabelSelector: s.labelSelector, FieldSelector: s.fieldSelector}
 	err = e.list(ctx, s.form, s.interner, opts, func(obj item) error {
-		setEvent(&event, watch.Added, obj)
+		s.setEvent(&event, watch.Added, obj)
 		return handle(&event)
 	})
 	return resourceVersion, err
@@ -40,7 +54,7 @@ func (s *objectSource) Watch(ctx context.Context, opts metav1.ListOptions) (refl
 	if err != nil {
 		return nil, err
 	}
-	return reflectorStream{stream}, nil
+	return reflectorStream{stream, s}, nil
 }
 
 // IdleError implements reflector.Source.
@@ -49,23 +63,28 @@ func (s *objectSource) IdleError(cause error) error {
 }
 
 // reflectorStream implements reflector.Stream.
-type reflectorStream struct{ *watchStream }
+type reflectorStream struct {
+	*watchStream
+
+	source *objectSource
+}
 
 func (s reflectorStream) Next(event *reflector.Event[item]) error {
 	received, err := s.next()
 	if err == nil {
-		setEvent(event, received.eventType, received.item)
+		s.source.setEvent(event, received.eventType, received.item)
 	}
 	return err
 }
 
 func (s reflectorStream) Close() { s.close() }
 
-func setEvent(event *reflector.Event[item], eventType watch.EventType, obj item) {
+func (s *objectSource) setEvent(event *reflector.Event[item], eventType watch.EventType, obj item) {
 	meta := obj.meta()
 	event.Key = reflector.NewKey(meta.GetNamespace(), meta.GetName())
 	event.Version = reflector.Version{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion()}
 	event.Type = eventType
 	event.Object = obj
+	event.IsUnselected = eventType != watch.Bookmark && !s.filter.matches(meta)
 	event.InitialEventsDone = eventType == watch.Bookmark && meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }

@@ -19,8 +19,9 @@ import (
 
 // protobufForm is the form of items in protobuf responses.
 type protobufForm struct {
-	decodeMessage func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error)
+	decodeMessage decodeMessageFunc
 	generated     generatedCode
+	filter        *shardFilter // nil for none
 }
 
 func (f protobufForm) protobuf() form { return f }
@@ -51,6 +52,12 @@ func (f protobufForm) decode(decoder *protobuf.Decoder, encoded []byte, kind met
 	if !found {
 		return item{}, fmt.Errorf("%s %s: %w", printable(kind.APIVersion), printable(kind.Kind), errNoMessage)
 	}
+	if f.filter.isUseful() {
+		lazy, err := decodeProtobufLazy(decoder, message, encoded, kind)
+		if err != nil || !f.filter.matches(lazy.lazy) {
+			return lazy, err
+		}
+	}
 	return f.decodeMessage(decoder, message, encoded, kind)
 }
 
@@ -65,16 +72,18 @@ func decodeProtobufObject(decoder *protobuf.Decoder, message *protobuf.Message, 
 	return item{object: &unstructured.Object{Object: fields}}, nil
 }
 
-// internedProtobuf returns the form of full objects with equal parts. isDeleted applies to the next object.
-func internedProtobuf(interner *jsonread.Interner, isDeleted *bool) protobufForm {
-	return protobufForm{decodeMessage: func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error) {
+type decodeMessageFunc func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error)
+
+// internedProtobuf returns a function that decodes full objects with equal parts. isDeleted applies to the next object.
+func internedProtobuf(interner *jsonread.Interner, isDeleted *bool) decodeMessageFunc {
+	return func(decoder *protobuf.Decoder, message *protobuf.Message, encoded []byte, kind metav1.TypeMeta) (item, error) {
 		decoder.Intern(interner)
 		fields, err := decoder.Object(message, encoded, kind)
 		if err != nil {
 			return item{}, err
 		}
 		return item{object: interner.NewObject(fields, *isDeleted)}, nil
-	}}
+	}
 }
 
 // decodeProtobufLazy decodes a message to a lazy object.
@@ -88,7 +97,7 @@ func decodeProtobufLazy(decoder *protobuf.Decoder, message *protobuf.Message, en
 
 func (f protobufForm) readItems(e *endpoint, body io.Reader, interner *jsonread.Interner, keepsAll bool) itemReader {
 	if interner != nil {
-		f = internedProtobuf(interner, new(bool))
+		f.decodeMessage = internedProtobuf(interner, new(bool))
 	}
 	if keepsAll {
 		f.generated = generatedCode{} // the memory of all items is counted
@@ -143,7 +152,7 @@ func (r *protobufItems) typeMeta() metav1.TypeMeta {
 func (f protobufForm) readEvents(e *endpoint, body io.Reader, interner *jsonread.Interner) eventReader {
 	r := &protobufEvents{form: f.on(e), body: body}
 	if interner != nil {
-		r.form = internedProtobuf(interner, &r.isDeleted)
+		r.form.decodeMessage = internedProtobuf(interner, &r.isDeleted)
 	}
 	r.limit, r.exceeded = e.objectLimit()
 	r.decoder = protobuf.NewDecoder(r.limit, r.exceeded)
@@ -266,7 +275,9 @@ type decodedObjects struct {
 	generated generatedCode
 }
 
-func (f decodedObjects) protobuf() form { return protobufForm{decodeProtobufLazy, f.generated} }
+func (f decodedObjects) protobuf() form {
+	return protobufForm{decodeMessage: decodeProtobufLazy, generated: f.generated}
+}
 
 const (
 	// maxGrowth bounds the bytes of memory for a byte of a message: an empty struct in a list takes two bytes.

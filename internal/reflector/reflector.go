@@ -35,7 +35,9 @@ type Event[T any] struct {
 	InitialEventsDone bool // a bookmark after the last object of a watch that begins with all objects
 	// FinalStateUnknown is set with an inferred deletion. Object is then the zero value.
 	FinalStateUnknown bool
-	Object            T
+	// IsUnselected is set with an object that the source does not select. It is not emitted.
+	IsUnselected bool
+	Object       T
 }
 
 // Source sends the requests of a reflector and decodes their responses.
@@ -72,6 +74,8 @@ type Options[T any] struct {
 	// IsTerminal reports whether an error ends Run once it has outlasted its grace period. nil means retry.IsRejected before the
 	// first Synced. Later no response is terminal, because permissions, credentials and resources may return.
 	IsTerminal func(error) bool
+	// ResourceVersion is that of the objects in Known: the first watch begins there. "" begins with all objects.
+	ResourceVersion string
 	// ListFirst lists before the first watch, instead of a watch that begins with all objects.
 	ListFirst bool
 	// FirstDenialGrace is the time for retries of 401 and 403 before the server has accepted a watch, two seconds by default.
@@ -129,7 +133,7 @@ const (
 )
 
 func newReflector[T any](opts Options[T]) *reflector[T] {
-	r := &reflector[T]{Options: opts, denials: retry.Denials{Grace: cmp.Or(opts.FirstDenialGrace, firstDenialGrace)}}
+	r := &reflector[T]{Options: opts, version: opts.ResourceVersion, denials: retry.Denials{Grace: cmp.Or(opts.FirstDenialGrace, firstDenialGrace)}}
 	if r.Known == nil {
 		r.emitted = versions{}
 		r.Known = r.emitted
@@ -205,7 +209,7 @@ func (r *reflector[T]) watch(ctx context.Context, opts metav1.ListOptions, idle 
 	defer stream.Close()
 	r.denials.Grace = 0
 	if r.version != "" { // the stream is resumed, so the version is current
-		if err := r.progress(); err != nil {
+		if err := r.resume(); err != nil {
 			return err
 		}
 	}
@@ -242,7 +246,7 @@ func (r *reflector[T]) handleEvent(event *Event[T]) error {
 	case err != nil:
 	case event.Type == watch.Bookmark && r.version == "":
 		return r.complete(event.ResourceVersion)
-	case event.Type == watch.Bookmark:
+	case event.Type == watch.Bookmark, event.IsUnselected:
 	case event.Type == watch.Deleted:
 		err = r.handleDeleted(event)
 	default:
@@ -307,6 +311,22 @@ func (r *reflector[T]) complete(version string) error {
 		return err
 	}
 	r.version = version
+	return r.setCurrent()
+}
+
+// resume ends the initial list of a reflector that began with a resourceVersion.
+func (r *reflector[T]) resume() error {
+	if r.state != connecting {
+		return r.progress()
+	}
+	if err := r.start(); err != nil {
+		return err
+	}
+	return r.setCurrent()
+}
+
+// setCurrent reports the version up to which all changes have been emitted, and emits Synced unless it has been emitted.
+func (r *reflector[T]) setCurrent() error {
 	if err := r.progress(); err != nil {
 		return err
 	}
