@@ -85,6 +85,8 @@ MODULE ?= .
 COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$3 }' .ci/modules)
 TESTFLAGS = $(RACE) -p 1 -timeout 30m
 JSON ?= $(CURDIR)/.bin/test.json
+# Of the sandbox of the main module: servers without a gate are tests' own.
+GATES = $(if $(filter .,$(MODULE)),--feature-gates ShardedListAndWatch=true)
 # RERUN=report.txt, as in CI: at most three tests that failed run once more, alone, and the report names them. Data races
 # and leaks are never run again: a leak fails a package and none of its tests, which gotestsum would take for a pass. Lint runs
 # vet, which would check all dependencies of all modules a second time here.
@@ -105,7 +107,7 @@ test-module:
 	@go list -C $(MODULE) -test -deps -export $(RACE) ./... >$(NULL) # compiles on all processors, which -p 1 does not
 	export ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" && \
 	$(if $(filter none,$(COMPONENTS)),cd $(MODULE) && $(GOTEST),\
-	$(SANDBOX) exec $(if $(filter all,$(COMPONENTS)),,--components $(COMPONENTS)) $(SANDBOX_FLAGS) --dir $(CURDIR)/$(MODULE) -- $(GOTEST))
+	$(SANDBOX) exec $(if $(filter all,$(COMPONENTS)),,--components $(COMPONENTS)) $(GATES) $(SANDBOX_FLAGS) --dir $(CURDIR)/$(MODULE) -- $(GOTEST))
 ifdef RERUN
 	@$(CHECK_PACKAGES)
 endif
@@ -134,7 +136,7 @@ VERSIONS ?= $(shell $(SANDBOX) versions)
 matrix: ## run the cluster tests against four minor versions of Kubernetes (VERSIONS), each built on first use
 	@set -e; for version in $(VERSIONS); do \
 		echo "Kubernetes $$version"; \
-		$(MAKE) --no-print-directory test-module MODULE=. SANDBOX_FLAGS="--kubernetes-version $$version"; \
+		$(MAKE) --no-print-directory test-module MODULE=. GATES= SANDBOX_FLAGS="--kubernetes-version $$version"; \
 	done
 
 ROUNDS ?= 1000
