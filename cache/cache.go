@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/shard"
 )
 
 // Source is the origin of a cache's objects: a handle of package dynamic, or an own implementation.
@@ -42,8 +43,8 @@ type metaObject interface {
 
 // Options configure a cache. nil and zero values mean all objects of the source, unchanged.
 type Options[T any] struct {
-	// Namespaces are the namespaces to cache, each with its own stream, for users without rights on all namespaces. Empty means
-	// the source as it is. The source must be a handle of package dynamic or have a method Namespace(string) Source[T]. The
+	// Namespaces are the namespaces to cache, each with its own stream, for users without rights on all namespaces. nil means the
+	// source as it is. An empty list means no namespace, until [Cache.SetNamespaces] adds one. The source must be a handle of package dynamic or have a method Namespace(string) Source[T]. The
 	// handle's own namespace is ignored. Reads, indexes, consumers and WaitForSync cover all namespaces.
 	//
 	// A namespace is rejected while the server rejects its requests or after its stream has ended. OnInterruption receives the
@@ -51,6 +52,9 @@ type Options[T any] struct {
 	// return a *[RejectedError]; a program that accepts missing namespaces checks for it with errors.As. Run ends if all
 	// namespaces are rejected.
 	Namespaces []string
+	// Shard selects the objects of a shard, see dynamic.FollowOptions. [Cache.SetShard] changes it while the cache runs, if it has a
+	// field here: shard.New(shard.UID, shard.All()...) for all objects, shard.New(shard.UID) for none.
+	Shard shard.Selector
 	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
 	LabelSelector, FieldSelector string
 	// Indexes are the index functions for [Cache.ByIndex]. A function returns the values of an object.
@@ -100,17 +104,19 @@ type Cache[T any] struct {
 	objects   objects[T]
 	indexes   map[string]index[T]
 	consumers map[*consumer[T]]struct{}
-	streams   map[string]*streamState // by namespace of Options.Namespaces, or "" only; see streamOf
+	streams   map[string]*streamState // by namespace of the scope, or "" only; see streamOf
+	scope     scope
 	waiters   waiters
 	writes    trackedWrites
 	synced    bool // since the first Synced
 	notServed bool
 	lastErr   error // of the last interruption
 
-	started atomic.Bool
-	abort   context.CancelCauseFunc // ends Run with an error; set before the first object is stored
-	stopped chan struct{}           // closed when Run returns
-	err     error                   // of Run, once stopped is closed
+	unsharded atomic.Bool // the server has sent objects of other shards
+	started   atomic.Bool
+	abort     context.CancelCauseFunc // ends Run with an error; set before the first object is stored
+	stopped   chan struct{}           // closed when Run returns
+	err       error                   // of Run, once stopped is closed
 }
 
 // KeyOf returns the key of an object. Namespace is "" for a cluster-scoped object.
@@ -131,11 +137,9 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if _, isFull := any((*T)(nil)).(*unstructuredv1.Unstructured); isFull && c.opts.Transform != nil && c.opts.interns() {
 		c.interner = newInterner()
 	}
-	for _, namespace := range c.opts.Namespaces {
+	c.scope = newScope(&c.opts)
+	for _, namespace := range c.scope.namespaces {
 		c.streams[namespace] = &streamState{}
-	}
-	if len(c.opts.Namespaces) == 0 {
-		c.streams[""] = &streamState{}
 	}
 	c.mutations = newMutationDetector(&c.opts)
 	for name := range c.opts.Indexes {
@@ -150,7 +154,7 @@ func (c *Cache[T]) Source() Source[T] { return c.source }
 // String returns the path of the cache's resource. With Options.Namespaces it is the path for all namespaces.
 func (c *Cache[T]) String() string {
 	source := c.source
-	if len(c.opts.Namespaces) > 0 {
+	if c.opts.Namespaces != nil {
 		source = allNamespaces(source)
 	}
 	path, err := source.Path("")
@@ -192,8 +196,8 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 		background.Go(func() { c.resync(ctx) })
 	}
 	defer func() { err = c.mutations.result(c.String(), err) }()
-	if len(c.opts.Namespaces) > 0 {
-		return c.followNamespaces(ctx)
+	if c.isPartitioned() {
+		return c.followParts(ctx)
 	}
 	followOpts := c.followOptions()
 	followOpts.KnownObjects = c.knownObjects()
@@ -235,15 +239,15 @@ func (c *Cache[T]) apply(change dynamic.Change[T]) {
 		if obj := c.transform(key, change.Object); obj != nil {
 			c.put(key, c.intern(key, obj))
 		} else {
-			c.remove(key, nil, false)
+			c.remove(key, update[T]{deleted: true})
 		}
 	case watch.Deleted:
 		key := KeyOf(c.metaOf(change.Object))
-		final := (*T)(nil)
+		last := update[T]{deleted: true, finalStateUnknown: change.FinalStateUnknown}
 		if !change.FinalStateUnknown {
-			final = c.transform(key, change.Object)
+			last.object.object = c.transform(key, change.Object)
 		}
-		c.remove(key, final, change.FinalStateUnknown)
+		c.remove(key, last)
 	case dynamic.Synced, dynamic.NotServed:
 		c.setServed(change.Type)
 	default: // the start of a list

@@ -82,6 +82,7 @@ type pendingChange[T any] struct {
 type update[T any] struct {
 	object            stored[T]
 	deleted           bool // object is the final state
+	removed           bool // object has left the scope of the cache
 	finalStateUnknown bool // of a deleted object
 }
 
@@ -151,7 +152,7 @@ func (c *consumer[T]) queue(key types.NamespacedName, old stored[T], u update[T]
 		c.wake()
 	}
 	p.update = u
-	if u.deleted && !p.delivered.exists() {
+	if (u.deleted || u.removed) && !p.delivered.exists() {
 		c.drop(p) // created and deleted: not kept for a slow consumer
 	}
 }
@@ -222,6 +223,9 @@ func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
 	}
 	if old == nil {
 		return nil
+	}
+	if p.removed {
+		return []Change[T]{{Type: Removed, Object: old, Old: old}}
 	}
 	replaced := c.uidOf(p.delivered) != c.uidOf(p.object)
 	deleted := Change[T]{Type: watch.Deleted, Object: old, Old: old, FinalStateUnknown: true}

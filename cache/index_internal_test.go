@@ -53,7 +53,7 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 		}
 		key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
 		if random.IntN(3) == 0 {
-			c.remove(key, obj, false)
+			c.remove(key, update[tagged]{object: stored[tagged]{object: obj}, deleted: true})
 			delete(held, key)
 		} else {
 			c.put(key, obj)
@@ -65,7 +65,7 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 	}
 	check()
 	for key := range held {
-		c.remove(key, nil, false)
+		c.remove(key, update[tagged]{deleted: true})
 		delete(held, key)
 	}
 	check()

@@ -14,10 +14,16 @@ type knownObjects[T any] struct{ cache *Cache[T] }
 
 // knownObjects returns nil for a custom source: a custom source may rename the objects of its handle.
 func (c *Cache[T]) knownObjects() dynamic.KnownObjects {
-	if _, ok := c.source.(*dynamic.Handle[T]); ok {
+	if c.hasHandle() {
 		return knownObjects[T]{c}
 	}
 	return nil
+}
+
+// hasHandle reports whether the source is a handle of package dynamic.
+func (c *Cache[T]) hasHandle() bool {
+	_, isHandle := c.source.(*dynamic.Handle[T])
+	return isHandle
 }
 
 func (k knownObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
@@ -37,4 +43,48 @@ func (k knownObjects[T]) Keys() iter.Seq2[string, string] {
 			}
 		}
 	}
+}
+
+// partObjects is knownObjects for a part: its own goroutine reads, while Run's goroutine may write objects of other parts.
+type partObjects[T any] struct{ *part[T] }
+
+func (p *part[T]) knownObjects() dynamic.KnownObjects {
+	if p.cache.hasHandle() {
+		return partObjects[T]{p}
+	}
+	return nil
+}
+
+func (p partObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
+	s := p.cache.lookUp(types.NamespacedName{Namespace: namespace, Name: name})
+	if !s.exists() {
+		return "", "", false
+	}
+	if uid, resourceVersion = p.cache.versionOf(s); !p.has(namespace, uid) {
+		return "", "", false
+	}
+	return uid, resourceVersion, true
+}
+
+func (p partObjects[T]) Keys() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, key := range p.keys() {
+			if !yield(key.Namespace, key.Name) {
+				return
+			}
+		}
+	}
+}
+
+// keys returns the keys of the part's objects.
+func (p *part[T]) keys() (keys []types.NamespacedName) {
+	c := p.cache
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for key, e := range c.objects.in(p.namespace) {
+		if p.has(key.Namespace, c.uidOf(e.stored)) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

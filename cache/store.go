@@ -49,6 +49,14 @@ func (o objects[T]) all() iter.Seq2[types.NamespacedName, *entry[T]] {
 	}
 }
 
+// in returns the entries of a namespace, or all entries for "".
+func (o objects[T]) in(namespace string) iter.Seq2[types.NamespacedName, *entry[T]] {
+	if namespace == "" {
+		return o.all()
+	}
+	return objects[T]{namespace: o[namespace]}.all()
+}
+
 func (o objects[T]) count() (n int) {
 	for _, inNamespace := range o {
 		n += len(inNamespace)
@@ -142,9 +150,8 @@ func (c *Cache[T]) put(key types.NamespacedName, obj *T) {
 	c.waiters.evaluateKey(key)
 }
 
-// remove deletes an object and queues the deletion for the consumers. A nil final means the stored object. unknown sets
-// FinalStateUnknown.
-func (c *Cache[T]) remove(key types.NamespacedName, final *T, unknown bool) {
+// remove deletes an object and queues u for the consumers. Without an object in u, its last state is the stored object.
+func (c *Cache[T]) remove(key types.NamespacedName, u update[T]) {
 	c.mutations.remove(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,14 +159,13 @@ func (c *Cache[T]) remove(key types.NamespacedName, final *T, unknown bool) {
 	if e == nil {
 		return
 	}
-	last := e.stored
-	if final != nil {
-		last = stored[T]{object: final}
+	if !u.object.exists() {
+		u.object = e.stored
 	}
 	e.removeFromIndexes()
 	c.objects.remove(key)
 	for consumer := range c.consumers {
-		consumer.queue(key, e.stored, update[T]{object: last, deleted: true, finalStateUnknown: unknown})
+		consumer.queue(key, e.stored, u)
 	}
 	c.waiters.evaluateKey(key)
 }

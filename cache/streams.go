@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// streamState is the state of a stream: a namespace of Options.Namespaces, or the cache's single stream. Run's goroutine writes
-// it, under the cache's lock.
+// streamState is the state of a stream: the parts of a namespace, or the cache's single stream. Run's goroutine writes it, under the
+// cache's lock.
 type streamState struct {
 	resourceVersion string // "" before the initial list
 	restores        int    // decreases of resourceVersion
 	synced          bool   // since the first Synced
+	listing         bool   // some of its objects have not been listed yet
 	rejected        error  // until the next Follow; see Options.Namespaces
 	interrupted     error  // error of the current interruption
 	interruptedAt   time.Time
@@ -32,10 +33,43 @@ func (s *streamState) stalled() error {
 // streamOf returns the key of c.streams for the objects of a namespace. There is no entry if the cache does not follow the
 // namespace.
 func (c *Cache[T]) streamOf(namespace string) string {
-	if len(c.opts.Namespaces) == 0 {
+	if c.opts.Namespaces == nil {
 		return ""
 	}
 	return namespace
+}
+
+// setStream records the state of the parts of a namespace. Without parts it has no stream.
+func (c *Cache[T]) setStream(namespace string, exists bool, current streamState, isRestored bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.streams[namespace]
+	switch {
+	case !exists:
+		delete(c.streams, namespace)
+		c.waiters.evaluateAll()
+		return
+	case s == nil:
+		s = &streamState{}
+		c.streams[namespace] = s
+	}
+	last := *s
+	s.resourceVersion = current.resourceVersion
+	s.synced = last.synced || current.synced
+	s.listing = current.listing
+	s.rejected = current.rejected
+	s.interrupted = current.interrupted
+	isSame := s.synced == last.synced && s.listing == last.listing && s.rejected == last.rejected //nolint:errorlint // the same error
+	switch {
+	case isRestored:
+		s.restores++
+		c.forgetWrites(namespace)
+	case isSame && isReached(s.resourceVersion, last.resourceVersion):
+		c.waiters.evaluateReached(namespace, s.resourceVersion)
+		return
+	default:
+	}
+	c.waiters.evaluateAll()
 }
 
 // setResourceVersion records the resourceVersion of a stream, ends its interruption, and evaluates the waiters. The
@@ -79,29 +113,20 @@ func (c *Cache[T]) setInterrupted(stream string, err error) {
 	s.interrupted = err
 }
 
-// setSynced records the end of the initial list of a stream.
-func (c *Cache[T]) setSynced(stream string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.streams[stream].synced = true
-	c.waiters.evaluateAll()
-}
-
-// setRejected records the rejection of a namespace; a nil err ends it.
-func (c *Cache[T]) setRejected(namespace string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stream := c.streams[namespace]
-	if err == nil && stream.rejected == nil {
-		return
+// isListing reports whether objects of the scope have not been listed yet. Callers hold the lock.
+func (c *Cache[T]) isListing() bool {
+	for _, stream := range c.streams {
+		if stream.listing {
+			return true
+		}
 	}
-	stream.rejected = err
-	c.waiters.evaluateAll()
+	return c.scope.isNew
 }
 
 // hasSettled reports whether at least one stream has synced and the rest have synced or are rejected. Callers hold the lock or
 // run in Run's goroutine.
 func (c *Cache[T]) hasSettled() (settled bool) {
+	settled = len(c.streams) == 0
 	for _, stream := range c.streams {
 		if !stream.synced && stream.rejected == nil {
 			return false

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/internal/retry"
@@ -28,7 +29,7 @@ func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 			}
 			return s.rejected
 		})
-		return c.synced && c.hasSettled()
+		return c.synced && c.hasSettled() && !c.isListing()
 	}}, "not synced")
 	switch {
 	case err == nil && missing != nil:
@@ -77,8 +78,13 @@ func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion s
 	if err := c.checkComparable(resourceVersion); err != nil {
 		return err
 	}
-	for name, stream := range c.streams {
-		hasReached := func() bool { return stream.rejected != nil || isReached(stream.resourceVersion, resourceVersion) }
+	c.mu.RLock()
+	streams := maps.Clone(c.streams)
+	c.mu.RUnlock()
+	for name, stream := range streams {
+		hasReached := func() bool {
+			return stream.rejected != nil || c.streams[name] != stream || !stream.listing && isReached(stream.resourceVersion, resourceVersion)
+		}
 		w := &waiter{condition: hasReached, stream: name, version: resourceVersion}
 		if err := c.wait(ctx, w, "resourceVersion "+resourceVersion+" not reached"); err != nil {
 			return err

@@ -85,12 +85,13 @@ type writeID struct {
 
 // RecordWrite tracks an accepted write from outside the handles of [Cache.TrackWrites], for instance by a different client. See
 // [dynamic.Write] for its fields. A write is ignored if it has neither a UID nor a resourceVersion, if its resourceVersion is not
-// comparable, or if the cache does not follow its namespace. Resources of Kubernetes itself have comparable resourceVersions.
+// comparable, or if the cache does not follow its namespace or its shard. Resources of Kubernetes itself have comparable
+// resourceVersions.
 func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams[c.streamOf(key.Namespace)] == nil {
+	if c.streams[c.streamOf(key.Namespace)] == nil || w.UID != "" && !c.scope.shard.Matches(w.Namespace, w.UID) {
 		return
 	}
 	write := c.writes.byKey[key]
@@ -126,7 +127,10 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 // version: the version may be from the creation of the object.
 func (c *Cache[T]) missing(key types.NamespacedName, write trackedWrite) trackedWrite {
 	stream := c.streams[c.streamOf(key.Namespace)]
-	isBeforeList := stream.resourceVersion == "" && !stream.synced
+	if stream == nil {
+		return trackedWrite{}
+	}
+	isBeforeList := stream.listing || stream.resourceVersion == "" && !stream.synced
 	if isBeforeList || isNewer(write.resourceVersion, stream.resourceVersion) {
 		return write
 	}
@@ -185,10 +189,11 @@ func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...types.NamespacedNa
 func (c *Cache[T]) waitForWrite(ctx context.Context, key types.NamespacedName, write pendingWrite) error {
 	waitCtx, cancel := context.WithDeadlineCause(ctx, write.expires(), errExpired)
 	defer cancel()
-	stream := c.streams[c.streamOf(key.Namespace)]
+	name := c.streamOf(key.Namespace)
+	stream := write.stream
 	var stalled error
-	w := &waiter{stream: c.streamOf(key.Namespace), version: write.resourceVersion, key: key, condition: func() bool {
-		isReceived := stream.restores != write.restores || c.missing(key, write.trackedWrite).isEmpty()
+	w := &waiter{stream: name, version: write.resourceVersion, key: key, condition: func() bool {
+		isReceived := c.streams[name] != stream || stream.restores != write.restores || c.missing(key, write.trackedWrite).isEmpty()
 		if !isReceived {
 			stalled = stream.stalled()
 		}
@@ -231,7 +236,8 @@ var errExpired = errors.New("given up")
 // pendingWrite is the missing part of a tracked write.
 type pendingWrite struct {
 	trackedWrite
-	restores int // streamState.restores at the start of the wait
+	stream   *streamState
+	restores int // stream.restores at the start of the wait
 }
 
 // pendingWrites returns the missing writes to keys, or all missing writes without keys.
@@ -245,7 +251,8 @@ func (c *Cache[T]) pendingWrites(keys []types.NamespacedName) map[types.Namespac
 		if pending == nil {
 			pending = map[types.NamespacedName]pendingWrite{}
 		}
-		pending[key] = pendingWrite{missing, c.streams[c.streamOf(key.Namespace)].restores}
+		stream := c.streams[c.streamOf(key.Namespace)]
+		pending[key] = pendingWrite{missing, stream, stream.restores}
 	}
 	for _, key := range keys {
 		if write, found := c.writes.byKey[key]; found {

@@ -208,7 +208,9 @@ func TestWaitForWrites_GivesUp(t *testing.T) {
 				time.Sleep(5 * time.Second)
 			}
 		}, 2 * time.Minute, "the write of shop/web not received within 2m0s"},
-		"rejected": {func(c *Cache[partial]) { c.setRejected("shop", forbidden) }, 0, "the write of shop/web not received: pods is forbidden"},
+		"rejected": {func(c *Cache[partial]) {
+			c.setStream("shop", true, streamState{resourceVersion: "1", rejected: forbidden}, false)
+		}, 0, "the write of shop/web not received: pods is forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -300,7 +302,7 @@ func TestWaitForWrites_CallsNoSourceUnderLock(t *testing.T) {
 		c.RecordWrite(written("web", "5"))
 		require.ErrorContains(t, c.WaitForWrites(t.Context()), "within 2m0s")
 		c.RecordWrite(written("web", "5"))
-		c.setRejected("", errors.New("pods is forbidden"))
+		c.setStream("", true, streamState{resourceVersion: "1", rejected: errors.New("pods is forbidden")}, false)
 		require.ErrorContains(t, c.WaitForWrites(t.Context()), "pods is forbidden")
 	})
 }

@@ -2,12 +2,9 @@ package dynamic_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
-	"net/http"
-	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,58 +15,22 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/shard"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
-
-// needSharding skips the test unless the server selects the objects of a shard.
-func needSharding(t *testing.T, client *dynamic.Client) {
-	t.Helper()
-	query := url.Values{"limit": {"1"}, "shardSelector": {shard.Split(shard.UID, 2)[0].String()}}
-	response, err := resource(t, client, "namespaces").Conn().Do(t.Context(), &transport.Request{Method: http.MethodGet, Path: "/api/v1/namespaces", Query: query})
-	require.NoError(t, err)
-	defer response.Body.Close()
-	var list struct{ Metadata map[string]any }
-	require.NoError(t, json.NewDecoder(response.Body).Decode(&list))
-	if list.Metadata["shardInfo"] == nil {
-		t.Skip("the server lacks the feature gate ShardedListAndWatch: Kubernetes 1.36 has it with SANDBOX_FLAGS='--feature-gates ShardedListAndWatch=true'")
-	}
-}
-
-// withoutSharding makes the server's responses those of a server without the feature.
-func withoutSharding(cfg *transport.Config) {
-	wrap := cfg.WrapTransport
-	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
-		if wrap != nil {
-			next = wrap(next)
-		}
-		return roundTripFunc(func(r *http.Request) (*http.Response, error) {
-			query := r.URL.Query()
-			query.Del("shardSelector")
-			r = r.Clone(r.Context())
-			r.URL.RawQuery = query.Encode()
-			return next.RoundTrip(r)
-		})
-	}
-}
-
-type roundTripFunc func(*http.Request) (*http.Response, error)
-
-func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestFollow_ShardsOfServer follows the shards of two resources while their objects change, on the server and as if the server
 // lacked the feature.
 func TestFollow_ShardsOfServer(t *testing.T) {
 	t.Parallel()
 	client, namespace := newNamespace(t)
-	unsharded := testclient.Connect(t, "admin", withoutSharding)
+	unsharded := testclient.Connect(t, "admin", testclient.WithoutSharding)
 	for name, kind := range map[string]string{"built-in": "configmaps", "custom": sharedWidgetsName(t, client, namespace)} {
 		objects := resource(t, client, kind).Namespace(namespace)
 		for i := range 40 {
 			createShardObject(t, objects, fmt.Sprintf("before-%d", i))
 		}
 		t.Run(name+" by the server", func(t *testing.T) {
-			needSharding(t, client)
+			testclient.NeedSharding(t, client)
 			followShards(t, objects, objects, false)
 		})
 		t.Run(name+" by the client", func(t *testing.T) {

@@ -3,6 +3,7 @@
 package shard
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -71,6 +72,21 @@ func (s Selector) IsEverything() bool {
 // IsNothing reports whether s selects no object.
 func (s Selector) IsNothing() bool { return s.field != "" && len(s.hashes) == 0 }
 
+// Intersect returns the selector of the objects that both selectors select, by one field.
+func (s Selector) Intersect(other Selector) Selector {
+	return Selector{cmp.Or(s.field, other.field), s.Ranges().Intersect(other.Ranges())}
+}
+
+// Union returns the selector of the objects that any of both selects, by one field.
+func (s Selector) Union(other Selector) Selector {
+	return Selector{cmp.Or(s.field, other.field), Union(append(s.Ranges(), other.Ranges()...)...)}
+}
+
+// Subtract returns the selector of the objects that s selects and other does not, by one field.
+func (s Selector) Subtract(other Selector) Selector {
+	return Selector{cmp.Or(s.field, other.field), s.Ranges().Subtract(other.Ranges())}
+}
+
 // Equal reports whether both selectors select the same objects by the same field.
 func (s Selector) Equal(other Selector) bool {
 	return s.field == other.field && slices.Equal(s.hashes, other.hashes)
@@ -78,10 +94,10 @@ func (s Selector) Equal(other Selector) bool {
 
 // Matches reports whether s selects the object with a namespace, "" if it is cluster-scoped, and a UID.
 func (s Selector) Matches(namespace string, uid types.UID) bool {
-	switch s.field {
-	case "":
+	switch {
+	case s.IsEverything():
 		return true
-	case Namespace:
+	case s.field == Namespace:
 		return s.hashes.Contains(Hash(namespace))
 	default:
 		return s.hashes.Contains(Hash(string(uid)))

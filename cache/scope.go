@@ -1,0 +1,98 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/shard"
+)
+
+// Removed is the type of a [Change] for an object that left the namespaces or the shard of a cache, see [Cache.SetNamespaces] and
+// [Cache.SetShard]. The object may exist: its last state is Object.
+const Removed watch.EventType = "REMOVED"
+
+// scope is what a cache of parts is to contain. The cache's lock guards it.
+type scope struct {
+	namespaces []string // of Options.Namespaces; "" alone without them
+	shard      shard.Selector
+	isNew      bool          // Run has not applied it yet
+	changed    chan struct{} // receives after a change
+}
+
+func newScope[T any](opts *Options[T]) scope {
+	s := scope{namespaces: []string{""}, shard: opts.Shard, changed: make(chan struct{}, 1)}
+	if opts.Namespaces != nil {
+		s.namespaces = opts.Namespaces
+	}
+	if s.shard.Field() == "" { // a selector without a field cannot select nothing
+		s.shard = shard.New(shard.UID, shard.All()...)
+	}
+	s.isNew = opts.Namespaces != nil || opts.Shard.Field() != ""
+	return s
+}
+
+// isPartitioned reports whether the objects come in parts.
+func (c *Cache[T]) isPartitioned() bool {
+	return c.opts.Namespaces != nil || c.opts.Shard.Field() != ""
+}
+
+// SetShard changes the shard of a cache that has Options.Shard, and returns at once. Objects that leave the shard are removed, with a
+// change of type [Removed]. Objects that the shard gains are listed, while the others stay current: [Cache.WaitForSync] waits for
+// them. The field must stay the same.
+func (c *Cache[T]) SetShard(selector shard.Selector) error {
+	if c.opts.Shard.Field() == "" || selector.Field() != c.opts.Shard.Field() {
+		return fmt.Errorf("set the shard of cache %s: by %q, but Options.Shard is by %q", c, selector.Field(), c.opts.Shard.Field())
+	}
+	c.setScope(func(s *scope) { s.shard = selector })
+	return nil
+}
+
+// SetNamespaces changes the namespaces of a cache that has Options.Namespaces, and returns at once. Objects of other namespaces are
+// removed, with changes of type [Removed]. Without an argument the cache becomes empty. [Cache.WaitForSync] waits for new
+// namespaces.
+func (c *Cache[T]) SetNamespaces(namespaces ...string) error {
+	if c.opts.Namespaces == nil {
+		return fmt.Errorf("set the namespaces of cache %s: it has none (set Options.Namespaces, to an empty list for no namespace)", c)
+	}
+	for _, namespace := range namespaces {
+		if _, err := c.sourceOf(namespace); err != nil {
+			return err
+		}
+	}
+	c.setScope(func(s *scope) { s.namespaces = slices.Clone(namespaces) })
+	return nil
+}
+
+func (c *Cache[T]) setScope(set func(*scope)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	set(&c.scope)
+	c.scope.isNew = true
+	select {
+	case c.scope.changed <- struct{}{}:
+	default:
+	}
+}
+
+// IsSharded reports whether the server sends the objects of Options.Shard alone, as far as the cache has seen. It is false once the
+// server has sent another object, which the cache has dropped: then the server lacks the feature gate ShardedListAndWatch.
+func (c *Cache[T]) IsSharded() bool { return c.opts.Shard.Field() != "" && !c.unsharded.Load() }
+
+// takeScope returns the scope to apply.
+func (c *Cache[T]) takeScope() scope {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.scope
+}
+
+// setApplied records that Run has applied a scope, unless it has changed in the meantime.
+func (c *Cache[T]) setApplied(applied scope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Equal(applied.namespaces, c.scope.namespaces) && applied.shard.Equal(c.scope.shard) {
+		c.scope.isNew = false
+		c.waiters.evaluateAll()
+	}
+}
