@@ -86,7 +86,7 @@ COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$3 }' .ci/modules)
 TESTFLAGS = $(RACE) -p 1 -timeout 30m
 JSON ?= $(CURDIR)/.bin/test.json
 # Of the sandbox of the main module: servers without a gate are tests' own.
-GATES = $(if $(filter .,$(MODULE)),--feature-gates ShardedListAndWatch=true)
+GATES = $(if $(filter . apitest,$(MODULE)),--feature-gates ShardedListAndWatch=true)
 # RERUN=report.txt, as in CI: at most three tests that failed run once more, alone, and the report names them. Data races
 # and leaks are never run again: a leak fails a package and none of its tests, which gotestsum would take for a pass. Lint runs
 # vet, which would check all dependencies of all modules a second time here.

@@ -26,6 +26,9 @@ type Options struct {
 	// can be made, and StatesOf and Requests look. Memory is bounded by the current objects and 2*History old states. A watch that
 	// lags further behind ends with 410. The bodies of requests take up to 64 MiB. Older requests are kept without their Body.
 	History int
+	// ShardedListAndWatch turns on the feature gate of that name, which is off in Kubernetes 1.36: lists and watches of a shard
+	// (https://kep.k8s.io/5866).
+	ShardedListAndWatch bool
 	// BookmarkInterval is the time between the bookmarks of a watch, by default a minute.
 	BookmarkInterval time.Duration
 	// OnNotValidated is called with each text about validation, defaulting or printing that the server does not implement, instead

@@ -100,7 +100,7 @@ func start(opts *Options, t testing.TB) (*Server, error) {
 	s.handler = serve.New(serve.Config{
 		Store: s.store, Registry: s.registry, Writer: s.writer, Access: s.access, Now: s.clock.Now,
 		Streams:          &podstream.Handler{Hooks: s.options.Streams, Get: s.coreObject, Now: s.clock.Now},
-		BookmarkInterval: s.options.BookmarkInterval, OnNotValidated: s.onNotValidated(),
+		BookmarkInterval: s.options.BookmarkInterval, ShardedListAndWatch: s.options.ShardedListAndWatch, OnNotValidated: s.onNotValidated(),
 		Observe: s.observe, Fault: s.faults.next, Settle: s.crds.Settle,
 	})
 	if err := s.load(); err != nil {

@@ -197,7 +197,7 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 	}
 	defer func() { err = c.mutations.result(c.String(), err) }()
 	if c.isPartitioned() {
-		return c.followParts(ctx)
+		return c.followPartitions(ctx)
 	}
 	followOpts := c.followOptions()
 	followOpts.KnownObjects = c.knownObjects()

@@ -45,17 +45,17 @@ func (k knownObjects[T]) Keys() iter.Seq2[string, string] {
 	}
 }
 
-// partObjects is knownObjects for a part: its own goroutine reads, while Run's goroutine may write objects of other parts.
-type partObjects[T any] struct{ *part[T] }
+// partitionObjects is knownObjects for a partition: its own goroutine reads, while Run's goroutine may write objects of other partitions.
+type partitionObjects[T any] struct{ *partition[T] }
 
-func (p *part[T]) knownObjects() dynamic.KnownObjects {
+func (p *partition[T]) knownObjects() dynamic.KnownObjects {
 	if p.cache.hasHandle() {
-		return partObjects[T]{p}
+		return partitionObjects[T]{p}
 	}
 	return nil
 }
 
-func (p partObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
+func (p partitionObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
 	s := p.cache.lookUp(types.NamespacedName{Namespace: namespace, Name: name})
 	if !s.exists() {
 		return "", "", false
@@ -66,7 +66,7 @@ func (p partObjects[T]) Version(namespace, name string) (uid types.UID, resource
 	return uid, resourceVersion, true
 }
 
-func (p partObjects[T]) Keys() iter.Seq2[string, string] {
+func (p partitionObjects[T]) Keys() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, key := range p.keys() {
 			if !yield(key.Namespace, key.Name) {
@@ -76,8 +76,8 @@ func (p partObjects[T]) Keys() iter.Seq2[string, string] {
 	}
 }
 
-// keys returns the keys of the part's objects.
-func (p *part[T]) keys() (keys []types.NamespacedName) {
+// keys returns the keys of the partition's objects.
+func (p *partition[T]) keys() (keys []types.NamespacedName) {
 	c := p.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()

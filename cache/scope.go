@@ -2,10 +2,13 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/shard"
 )
 
@@ -13,7 +16,7 @@ import (
 // [Cache.SetShard]. The object may exist: its last state is Object.
 const Removed watch.EventType = "REMOVED"
 
-// scope is what a cache of parts is to contain. The cache's lock guards it.
+// scope is what a cache of partitions is to contain. The cache's lock guards it.
 type scope struct {
 	namespaces []string // of Options.Namespaces; "" alone without them
 	shard      shard.Selector
@@ -33,7 +36,7 @@ func newScope[T any](opts *Options[T]) scope {
 	return s
 }
 
-// isPartitioned reports whether the objects come in parts.
+// isPartitioned reports whether the objects come in partitions.
 func (c *Cache[T]) isPartitioned() bool {
 	return c.opts.Namespaces != nil || c.opts.Shard.Field() != ""
 }
@@ -95,4 +98,96 @@ func (c *Cache[T]) setApplied(applied scope) {
 		c.scope.isNew = false
 		c.waiters.evaluateAll()
 	}
+}
+
+// apply starts and stops partitions, so that together they have the objects of a scope.
+func (m *partitionMerger[T]) apply(s scope) error {
+	for _, p := range slices.Clone(m.partitions) {
+		kept := shard.New(p.shard.Field())
+		if slices.Contains(s.namespaces, p.namespace) {
+			kept = p.shard.Intersect(s.shard)
+		}
+		if !kept.Equal(p.shard) {
+			m.narrow(p, kept)
+		}
+	}
+	for _, namespace := range s.namespaces {
+		missing := s.shard
+		for _, p := range m.partitionsOf(namespace) {
+			missing = missing.Subtract(p.shard)
+		}
+		if missing.IsNothing() {
+			continue
+		}
+		source, err := m.cache.sourceOf(namespace)
+		if err != nil {
+			return err
+		}
+		m.start(&partition[T]{namespace: namespace, shard: missing, source: source})
+	}
+	for _, namespace := range slices.AppendSeq(slices.Clone(s.namespaces), maps.Keys(m.cache.streams)) {
+		m.updateStream(namespace, false)
+	}
+	m.updateState()
+	m.cache.setApplied(s)
+	return nil
+}
+
+// narrow replaces a partition by one with fewer objects, or none, and removes the others from the cache.
+func (m *partitionMerger[T]) narrow(p *partition[T], kept shard.Selector) {
+	m.stop(p)
+	for _, key := range p.keys() {
+		if uid := m.cache.uidOf(m.cache.lookUp(key)); !kept.Matches(key.Namespace, uid) {
+			m.cache.remove(key, update[T]{removed: true})
+		}
+	}
+	if !kept.IsNothing() {
+		m.start(m.continued(kept, p))
+	}
+}
+
+// continued returns a partition that continues others, whose objects it has.
+func (m *partitionMerger[T]) continued(selector shard.Selector, others ...*partition[T]) *partition[T] {
+	first := others[0]
+	next := &partition[T]{
+		namespace: first.namespace, shard: selector, source: first.source,
+		resourceVersion: first.resourceVersion, hasSynced: first.hasSynced,
+	}
+	for _, p := range others {
+		if isNewer(next.resourceVersion, p.resourceVersion) {
+			next.resourceVersion = p.resourceVersion
+		}
+	}
+	for _, p := range others {
+		next.seen = append(next.seen, p.seen...)
+		if isNewer(p.resourceVersion, next.resourceVersion) {
+			next.seen = append(next.seen, seenPartition{p.shard, p.resourceVersion})
+		}
+	}
+	if !m.cache.hasHandle() { // which emits everything again
+		next.resourceVersion = ""
+		next.received = map[types.NamespacedName]struct{}{}
+	}
+	return next
+}
+
+// join replaces the synced partitions of a namespace by one, which continues at the earliest of their resourceVersions: each costs a
+// watch.
+func (m *partitionMerger[T]) join(namespace string) {
+	partitions := m.partitionsOf(namespace)
+	if len(partitions) < 2 || !m.cache.hasHandle() {
+		return
+	}
+	joined := partitions[0].shard
+	for _, p := range partitions {
+		if p.state != dynamic.Synced || !isReached(p.resourceVersion, p.resourceVersion) {
+			return
+		}
+		joined = joined.Union(p.shard)
+	}
+	for _, p := range partitions {
+		m.stop(p)
+	}
+	m.start(m.continued(joined, partitions...))
+	m.updateStream(namespace, false)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// streamState is the state of a stream: the parts of a namespace, or the cache's single stream. Run's goroutine writes it, under the
+// streamState is the state of a stream: the partitions of a namespace, or the cache's single stream. Run's goroutine writes it, under the
 // cache's lock.
 type streamState struct {
 	resourceVersion string // "" before the initial list
@@ -39,7 +39,7 @@ func (c *Cache[T]) streamOf(namespace string) string {
 	return namespace
 }
 
-// setStream records the state of the parts of a namespace. Without parts it has no stream.
+// setStream records the state of the partitions of a namespace. Without partitions it has no stream.
 func (c *Cache[T]) setStream(namespace string, exists bool, current streamState, isRestored bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *Cache[T]) hasSettled() (settled bool) {
 	return settled
 }
 
-// RejectedError reports the rejection of a part of Options.Namespaces. The cache has the remaining namespaces.
+// RejectedError reports the rejection of a partition of Options.Namespaces. The cache has the remaining namespaces.
 type RejectedError struct {
 	// Cache is the path of the cache's resource.
 	Cache string

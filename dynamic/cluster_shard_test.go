@@ -1,20 +1,26 @@
 package dynamic_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
+	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
 	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/shard"
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -125,4 +131,87 @@ func readShard[T any, P interface {
 			read()
 		}
 	}
+}
+
+// TestListPage_ShardOfServer has the facts about lists of a shard that this package relies on.
+func TestListPage_ShardOfServer(t *testing.T) {
+	t.Parallel()
+	client, namespace := newNamespace(t)
+	testclient.NeedSharding(t, client)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
+	widgets := sharedWidgets(t, client, namespace)
+	for i := range 10 {
+		createShardObject(t, configMaps, fmt.Sprintf("a-%d", i))
+		createShardObject(t, widgets, fmt.Sprintf("a-%d", i))
+	}
+	const half = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
+	const quarters = "shardRange(object.metadata.uid, '0x4000000000000000', '0x8000000000000000') || shardRange(object.metadata.uid, '0x0000000000000000', '0x4000000000000000')"
+	for name, tc := range map[string]struct {
+		of       *dynamic.Resource
+		selector string
+		limit    int64
+		echo     any
+	}{
+		"built-in":  {configMaps, half, 0, half},
+		"two":       {configMaps, quarters, 0, quarters},
+		"page":      {configMaps, half, 1, half},
+		"custom":    {widgets, half, 0, nil},
+		"no effect": {configMaps, "", 0, nil},
+	} {
+		all, err := tc.of.ListPage(t.Context(), nil)
+		require.NoError(t, err)
+		selector, err := shard.Parse(cmp.Or(tc.selector, half))
+		require.NoError(t, err)
+		want := map[string]bool{}
+		for _, obj := range all.Items {
+			if tc.selector == "" || selector.Matches(namespace, obj.GetUID()) {
+				want[obj.GetName()] = true
+			}
+		}
+		list, err := listShard(t, tc.of, tc.selector, tc.limit)
+		require.NoError(t, err, name)
+		got := map[string]bool{}
+		for _, obj := range list.Items {
+			got[obj.Metadata.Name] = true
+		}
+		if tc.limit == 0 {
+			assert.Equal(t, want, got, name)
+		} else if len(list.Items) > 0 && list.Metadata["continue"] != nil {
+			assert.Contains(t, want, list.Items[0].Metadata.Name, name)
+			assert.Greater(t, list.Metadata["remainingItemCount"], float64(len(want)-1), "objects of other shards count")
+		}
+		shardInfo, _ := list.Metadata["shardInfo"].(map[string]any)
+		assert.Equal(t, tc.echo, shardInfo["selector"], name)
+	}
+	for _, invalid := range []string{"x", "shardRange(object.metadata.name, '0x0000000000000000', '0x8000000000000000')", "shardRange(object.metadata.uid, '0x0', '0x8000000000000000')"} {
+		_, err := listShard(t, configMaps, invalid, 0)
+		var status *apierrors.StatusError
+		require.ErrorAs(t, err, &status, invalid)
+		assert.EqualValues(t, http.StatusInternalServerError, status.ErrStatus.Code)
+		assert.ErrorContains(t, err, "invalid shard selector")
+	}
+}
+
+// shardList is a list as the server sends it.
+type shardList struct {
+	Metadata map[string]any
+	Items    []struct{ Metadata struct{ Name string } }
+}
+
+// listShard sends a list request with the text of a shard selector.
+func listShard(t *testing.T, of *dynamic.Resource, selector string, limit int64) (list shardList, err error) {
+	t.Helper()
+	path, err := of.Path("")
+	require.NoError(t, err)
+	query := url.Values{"shardSelector": {selector}}
+	if limit > 0 {
+		query.Set("limit", fmt.Sprint(limit))
+	}
+	request := &transport.Request{Method: http.MethodGet, Path: path, Query: query, Header: http.Header{"Accept": {"application/json"}}}
+	response, err := of.Conn().Do(t.Context(), request)
+	if err != nil {
+		return list, err
+	}
+	defer response.Body.Close()
+	return list, json.NewDecoder(response.Body).Decode(&list)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -64,6 +65,13 @@ func (e *endpoint) inNamespace(namespace string) *endpoint {
 func (e *endpoint) withSubresource(name string) *endpoint {
 	changed := *e
 	changed.subresource = name
+	return &changed
+}
+
+// withShard returns a copy of e that requests the objects of a shard.
+func (e *endpoint) withShard(selector shard.Selector) *endpoint {
+	changed := *e
+	changed.shard = selector.String()
 	return &changed
 }
 

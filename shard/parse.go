@@ -52,7 +52,7 @@ func unquote(literal string) string {
 	return ""
 }
 
-// parseRange returns the range of two bounds, of which the end is exclusive.
+// parseRange returns the range of an inclusive start and an exclusive end.
 func parseRange(start, end string) (Range, error) {
 	first, err := parseBound(start)
 	if err != nil {

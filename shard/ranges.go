@@ -10,7 +10,7 @@ import (
 // Range is a range of hashes, with First and Last.
 type Range struct{ First, Last uint64 }
 
-// String returns the range in the form of a shard selector, whose end is exclusive.
+// String returns the range in the form of a shard selector, with an exclusive end.
 func (r Range) String() string {
 	end := "0x10000000000000000"
 	if r.Last < math.MaxUint64 {
@@ -25,8 +25,7 @@ type Ranges []Range
 // All returns the set of all hashes.
 func All() Ranges { return Ranges{{0, math.MaxUint64}} }
 
-// Union returns the hashes in any of the ranges, which may overlap and have any order. A range whose First is above its Last is
-// empty.
+// Union returns the hashes in any of the ranges. These may overlap and have any order. A range with First above Last is empty.
 func Union(ranges ...Range) Ranges {
 	var merged Ranges
 	for _, r := range slices.SortedFunc(slices.Values(ranges), func(a, b Range) int { return cmp.Compare(a.First, b.First) }) {
@@ -60,21 +59,21 @@ func (s Ranges) Contains(hash uint64) bool {
 // Intersect returns the hashes in both sets.
 func (s Ranges) Intersect(other Ranges) Ranges {
 	var both Ranges
-	for i, j := 0, 0; i < len(s) && j < len(other); {
-		r := Range{max(s[i].First, other[j].First), min(s[i].Last, other[j].Last)}
+	for len(s) > 0 && len(other) > 0 {
+		r := Range{max(s[0].First, other[0].First), min(s[0].Last, other[0].Last)}
 		if r.First <= r.Last {
 			both = append(both, r)
 		}
-		if s[i].Last < other[j].Last {
-			i++
+		if s[0].Last < other[0].Last {
+			s = s[1:]
 		} else {
-			j++
+			other = other[1:]
 		}
 	}
 	return both
 }
 
-// Subtract returns the hashes of s that are not in other.
+// Subtract returns the hashes of s without those of a second set.
 func (s Ranges) Subtract(other Ranges) Ranges { return s.Intersect(other.complement()) }
 
 func (s Ranges) complement() Ranges {
@@ -92,7 +91,7 @@ func (s Ranges) complement() Ranges {
 	return append(gaps, Range{next, math.MaxUint64})
 }
 
-// Share returns the part of all hashes that is in the set, between 0 and 1.
+// Share returns the fraction of all hashes in the set, between 0 and 1.
 func (s Ranges) Share() (share float64) {
 	for _, r := range s {
 		share += (float64(r.Last-r.First) + 1) / (1 << 64)

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Field is the metadata field whose hash decides to which shard an object belongs.
+// Field is the metadata field to be hashed.
 type Field string
 
 const (
-	// UID distributes objects evenly. An object and the objects that it owns are in different shards.
+	// UID distributes objects evenly. An object and its owned objects are in different shards.
 	UID Field = "metadata.uid"
 	// Namespace keeps the objects of a namespace together. All cluster-scoped objects are in one shard.
 	Namespace Field = "metadata.namespace"
@@ -38,7 +38,7 @@ type Selector struct {
 // New returns the selector of the objects with a hash in any of the ranges, see [Union]. Without a range it selects no object.
 func New(field Field, ranges ...Range) Selector { return Selector{field, Union(ranges...)} }
 
-// Split returns n selectors of about equal ranges, which select each object once.
+// Split returns n selectors of about equal ranges. Each object is selected once.
 func Split(field Field, n int) []Selector {
 	selectors := make([]Selector, 0, n)
 	rest := All()[0]
@@ -72,17 +72,17 @@ func (s Selector) IsEverything() bool {
 // IsNothing reports whether s selects no object.
 func (s Selector) IsNothing() bool { return s.field != "" && len(s.hashes) == 0 }
 
-// Intersect returns the selector of the objects that both selectors select, by one field.
+// Intersect returns the selector of the objects selected by both. Both selectors must have the same field.
 func (s Selector) Intersect(other Selector) Selector {
 	return Selector{cmp.Or(s.field, other.field), s.Ranges().Intersect(other.Ranges())}
 }
 
-// Union returns the selector of the objects that any of both selects, by one field.
+// Union returns the selector of all objects of both. Both selectors must have the same field.
 func (s Selector) Union(other Selector) Selector {
 	return Selector{cmp.Or(s.field, other.field), Union(append(s.Ranges(), other.Ranges()...)...)}
 }
 
-// Subtract returns the selector of the objects that s selects and other does not, by one field.
+// Subtract returns the selector of the objects selected by s alone. Both selectors must have the same field.
 func (s Selector) Subtract(other Selector) Selector {
 	return Selector{cmp.Or(s.field, other.field), s.Ranges().Subtract(other.Ranges())}
 }

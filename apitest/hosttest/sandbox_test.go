@@ -25,7 +25,7 @@ func sandbox(t *testing.T) (folder string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	server := apitest.NewServer(t, &apitest.Options{
-		OnNotValidated: func(apitest.Request, string) {}, RBAC: true, Controllers: apitest.GarbageCollection | apitest.NamespaceDeletion, Objects: limitedRole(),
+		OnNotValidated: func(apitest.Request, string) {}, RBAC: true, ShardedListAndWatch: true, Controllers: apitest.GarbageCollection | apitest.NamespaceDeletion, Objects: limitedRole(),
 		Users: []apitest.User{{Name: "token-admin", Groups: []string{"system:masters"}, Token: "token"}, {Name: "limited", Token: "limited"}},
 	})
 	path := filepath.Join(folder, "kubeconfig")

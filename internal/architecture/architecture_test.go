@@ -41,7 +41,7 @@ var allowedImports = map[string][]string{
 	"storagemigration":          {"discovery", "dynamic", "restmapper", "unstructured"},
 	"plan":                      {"applyset", "dynamic", "restmapper", "transport", "unstructured", "unstructured/manifest"},
 	"schema":                    {"transport", "unstructured"},
-	"cache":                     {"dynamic"},
+	"cache":                     {"dynamic", "shard"},
 	"cache/packed":              {"cache", "unstructured"},
 	"controller":                {"cache", "controller/leaderelection", "controller/workqueue", "dynamic", "unstructured"},
 	"controller/workqueue":      {},

@@ -30,6 +30,8 @@ type Config struct {
 	Now     func() time.Time
 	// BookmarkInterval is the time between bookmarks of a watch with allowWatchBookmarks.
 	BookmarkInterval time.Duration
+	// ShardedListAndWatch selects the objects of a shard.
+	ShardedListAndWatch bool
 	// OnNotValidated replaces the warnings about what the server does not implement, if it is not nil.
 	OnNotValidated func(record *Record, text string)
 	// Observe is called after each request.

@@ -123,6 +123,9 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 		return nil, err
 	}
 	metadata := map[string]any{"resourceVersion": strconv.FormatInt(at, 10)}
+	if opts.shardInfo != "" && c.resource.Definition == nil {
+		metadata["shardInfo"] = map[string]any{"selector": opts.shardInfo}
+	}
 	if c.resource.Definition != nil {
 		metadata["continue"] = "" // lists of custom resources are untyped
 	}
@@ -187,7 +190,7 @@ func (c *call) selectPage(opts *listOptions, revision int64, token *continueToke
 		query.Start = strings.TrimPrefix(token.Start, "/")
 	}
 	switch {
-	case limit > 0 && opts.isEmpty():
+	case limit > 0 && opts.isEmpty(): // the objects of all shards are counted
 		query.Limit = limit
 		query.Count = true
 	case limit > 0:

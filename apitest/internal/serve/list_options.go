@@ -12,16 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/shard"
 )
 
 // listOptions are the validated parameters of a list, watch or deletecollection.
 type listOptions struct {
 	metainternalversion.ListOptions
 	selector
+	shardInfo string // the shard selector in a list's metadata
 }
 
 // listOptions parses the query with the API server's errors.
@@ -43,7 +46,26 @@ func (c *call) listOptions() (*listOptions, error) {
 	if err := opts.checkFields(); err != nil {
 		return nil, err
 	}
+	text := query.Get("shardSelector") // ListOptions has no such field in older versions of apimachinery
+	if !c.ShardedListAndWatch || text == "" {
+		return opts, nil
+	}
+	var err error
+	if opts.shard, err = shard.Parse(text); err != nil {
+		return nil, fmt.Errorf("invalid shard selector: %w", err)
+	}
+	opts.shardInfo = shardInfo(text)
 	return opts, nil
+}
+
+// shardInfo returns the text of a valid shard selector in the API server's form.
+func shardInfo(text string) string {
+	var calls []string
+	for call := range strings.SplitSeq(text, "||") {
+		parsed, _ := shard.Parse(call)
+		calls = append(calls, fmt.Sprintf("shardRange(object.%s, %s)", parsed.Field(), parsed.Ranges()[0]))
+	}
+	return strings.Join(calls, " || ")
 }
 
 // selector selects objects of a resource. labels and fields may be nil.
@@ -51,6 +73,7 @@ type selector struct {
 	resource *kinds.Resource
 	labels   labels.Selector
 	fields   fields.Selector
+	shard    shard.Selector
 }
 
 // checkFields rejects fields unsupported by the resource. Ignoring them would select too many objects.
@@ -68,12 +91,19 @@ func (s *selector) checkFields() error {
 	return nil
 }
 
+// isEmpty reports whether there are no selectors besides the shard's, which the API server does not count.
 func (s *selector) isEmpty() bool {
 	return (s.labels == nil || s.labels.Empty()) && (s.fields == nil || s.fields.Empty())
 }
 
+// selectsAll reports whether all objects are selected.
+func (s *selector) selectsAll() bool { return s.isEmpty() && s.shard.IsEverything() }
+
 // matches reports whether an object is selected.
 func (s *selector) matches(obj map[string]any) bool {
+	if !s.shard.Matches(nested.String(obj, "metadata", "namespace"), types.UID(nested.String(obj, "metadata", "uid"))) {
+		return false
+	}
 	if s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labelsOf(obj)) {
 		return false
 	}

@@ -228,7 +228,7 @@ func (s *watchStream) untilBookmark() time.Duration {
 // is DELETED. The returned object is nil for invisible events.
 func (s *watchStream) visible(event store.Event) (watch.EventType, map[string]any, error) {
 	last, err := s.view(event.Object)
-	if err != nil || s.opts.isEmpty() {
+	if err != nil || s.opts.selectsAll() {
 		return event.Type, last, err
 	}
 	var current, previous map[string]any

@@ -17,16 +17,16 @@ import (
 	"github.com/anykind/anykind/shard"
 )
 
-// With Options.Namespaces or Options.Shard, the objects come in parts: the objects of a namespace and a shard, which one goroutine
+// With Options.Namespaces or Options.Shard, the objects come in partitions: the objects of a namespace and a shard, which one goroutine
 // follows. The goroutine sends the events to Run's goroutine, the only writer of the cache, and waits until they are handled. A
 // failed Follow is restarted. A restarted Follow of a handle emits the differences from the cache; one of another source emits all
 // objects again but no missed deletions: at the end of the initial list, objects missing from the list are removed.
 
-// partBackoff is the delay before the next Follow of a rejected namespace.
-var partBackoff = retry.Backoff{Min: 2 * time.Second, Max: time.Minute}
+// partitionBackoff is the delay before the next Follow of a rejected namespace.
+var partitionBackoff = retry.Backoff{Min: 2 * time.Second, Max: time.Minute}
 
-// part is a stream of the cache. Run's goroutine owns its state.
-type part[T any] struct {
+// partition is a stream of the cache. Run's goroutine owns its state.
+type partition[T any] struct {
 	cache     *Cache[T]
 	namespace string // "" for the source as it is
 	shard     shard.Selector
@@ -34,8 +34,8 @@ type part[T any] struct {
 	stop      context.CancelFunc
 	handled   chan struct{} // receives after each event
 
-	resourceVersion string     // up to which the cache has the changes; "" before the initial list
-	seen            []seenPart // of other parts, which this one has taken over at an earlier resourceVersion
+	resourceVersion string          // up to which the cache has the changes; "" before the initial list
+	seen            []seenPartition // of other partitions, which this one has taken over at an earlier resourceVersion
 	isStopped       bool
 	state           watch.EventType // Synced, NotServed, stateRejected or ""
 	hasSynced       bool
@@ -45,15 +45,15 @@ type part[T any] struct {
 	received        map[types.NamespacedName]struct{} // the keys of a repeated initial list; nil outside of such a list
 }
 
-// seenPart is a resourceVersion up to which the cache has the changes of a shard already.
-type seenPart struct {
+// seenPartition is a resourceVersion up to which the cache has the changes of a shard already.
+type seenPartition struct {
 	shard           shard.Selector
 	resourceVersion string
 }
 
-// partEvent is an event of a part: a change, a resourceVersion, an interruption or the end of a Follow.
-type partEvent[T any] struct {
-	part         *part[T]
+// partitionEvent is an event of a partition: a change, a resourceVersion, an interruption or the end of a Follow.
+type partitionEvent[T any] struct {
+	partition    *partition[T]
 	change       dynamic.Change[T]
 	version      string
 	interruption *dynamic.Interruption
@@ -62,7 +62,7 @@ type partEvent[T any] struct {
 	retryAfter   time.Duration // of ended
 }
 
-// stateRejected is the state of a part after the end of its Follow.
+// stateRejected is the state of a partition after the end of its Follow.
 const stateRejected watch.EventType = "REJECTED"
 
 // allNamespaces returns source.AllNamespaces() for a handle of package dynamic, and source otherwise.
@@ -91,15 +91,15 @@ func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
 	}
 }
 
-// has reports whether the part delivers the object.
-func (p *part[T]) has(namespace string, uid types.UID) bool {
+// has reports whether the partition delivers the object.
+func (p *partition[T]) has(namespace string, uid types.UID) bool {
 	return (p.namespace == "" || p.namespace == namespace) && p.shard.Matches(namespace, uid)
 }
 
-// follow sends the events of the part until ctx ends.
-func (p *part[T]) follow(ctx context.Context, events chan<- partEvent[T]) {
-	send := func(event partEvent[T]) bool {
-		event.part = p
+// follow sends the events of the partition until ctx ends.
+func (p *partition[T]) follow(ctx context.Context, events chan<- partitionEvent[T]) {
+	send := func(event partitionEvent[T]) bool {
+		event.partition = p
 		select {
 		case events <- event:
 		case <-ctx.Done():
@@ -113,24 +113,24 @@ func (p *part[T]) follow(ctx context.Context, events chan<- partEvent[T]) {
 		}
 	}
 	err := fmt.Errorf("run cache %s: its goroutine for %s was ended by runtime.Goexit", p.cache, p)
-	defer func() { send(partEvent[T]{ended: err}) }() // also after Goexit; ctx has ended otherwise
+	defer func() { send(partitionEvent[T]{ended: err}) }() // also after Goexit; ctx has ended otherwise
 	resourceVersion := p.resourceVersion
 	for failures := 1; ; failures++ {
 		start := time.Now()
 		ended := p.followOnce(ctx, resourceVersion, send)
 		resourceVersion = ""
-		if time.Since(start) > partBackoff.Max {
+		if time.Since(start) > partitionBackoff.Max {
 			failures = 1
 		}
-		delay := retry.Jitter(ctx, partBackoff.Delay(failures))
-		if !send(partEvent[T]{ended: ended, retryAfter: delay}) || retry.Sleep(ctx, delay) != nil {
+		delay := retry.Jitter(ctx, partitionBackoff.Delay(failures))
+		if !send(partitionEvent[T]{ended: ended, retryAfter: delay}) || retry.Sleep(ctx, delay) != nil {
 			return
 		}
 	}
 }
 
 // followOnce sends the events of a single Follow, from a resourceVersion on if it is not "", and returns its error.
-func (p *part[T]) followOnce(ctx context.Context, resourceVersion string, send func(partEvent[T]) bool) (err error) {
+func (p *partition[T]) followOnce(ctx context.Context, resourceVersion string, send func(partitionEvent[T]) bool) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			where := fmt.Sprintf("the source of the cache of %s, for %s", p.cache, p)
@@ -141,30 +141,30 @@ func (p *part[T]) followOnce(ctx context.Context, resourceVersion string, send f
 	opts.Shard = p.shard
 	opts.ResourceVersion = resourceVersion
 	opts.KnownObjects = p.knownObjects()
-	opts.OnProgress = func(version string) { send(partEvent[T]{version: version}) }
-	opts.OnUnsharded = func() { send(partEvent[T]{unsharded: true}) }
-	opts.OnInterruption = func(i dynamic.Interruption) { send(partEvent[T]{interruption: &i}) }
+	opts.OnProgress = func(version string) { send(partitionEvent[T]{version: version}) }
+	opts.OnUnsharded = func() { send(partitionEvent[T]{unsharded: true}) }
+	opts.OnInterruption = func(i dynamic.Interruption) { send(partitionEvent[T]{interruption: &i}) }
 	for change, err := range p.source.Follow(ctx, opts) {
 		if err != nil {
 			return err
 		}
-		if !send(partEvent[T]{change: change}) {
+		if !send(partitionEvent[T]{change: change}) {
 			return retry.ContextError(ctx)
 		}
 	}
 	return errors.New("its source ended without an error")
 }
 
-// setHandled lets the goroutine of the part continue. It may have ended with a token left, after a stop.
-func (p *part[T]) setHandled() {
+// setHandled lets the goroutine of the partition continue. It may have ended with a token left, after a stop.
+func (p *partition[T]) setHandled() {
 	select {
 	case p.handled <- struct{}{}:
 	default:
 	}
 }
 
-// String names the part in errors.
-func (p *part[T]) String() string {
+// String names the partition in errors.
+func (p *partition[T]) String() string {
 	var names []string
 	if p.namespace != "" {
 		names = append(names, fmt.Sprintf("namespace %q", p.namespace))
@@ -175,16 +175,16 @@ func (p *part[T]) String() string {
 	return strings.Join(names, ", ")
 }
 
-// wrap adds the part to an error.
-func (p *part[T]) wrap(err error) error {
+// wrap adds the partition to an error.
+func (p *partition[T]) wrap(err error) error {
 	if name := p.String(); err != nil && name != "" {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return err
 }
 
-// hasSeen reports whether the cache has a change already, from a part that this one has taken over.
-func (p *part[T]) hasSeen(obj metaObject) bool {
+// hasSeen reports whether the cache has a change already, from a partition that this one has taken over.
+func (p *partition[T]) hasSeen(obj metaObject) bool {
 	for _, s := range p.seen {
 		if s.shard.Matches(obj.GetNamespace(), obj.GetUID()) {
 			return isReached(s.resourceVersion, obj.GetResourceVersion())
@@ -194,10 +194,10 @@ func (p *part[T]) hasSeen(obj metaObject) bool {
 }
 
 // setVersion records progress. It reports whether the resourceVersion has decreased: after a restore of etcd from a backup.
-func (p *part[T]) setVersion(resourceVersion string) (isRestored bool) {
+func (p *partition[T]) setVersion(resourceVersion string) (isRestored bool) {
 	isRestored = isNewer(p.resourceVersion, resourceVersion)
 	p.resourceVersion = resourceVersion
 	p.interrupted = nil
-	p.seen = slices.DeleteFunc(p.seen, func(s seenPart) bool { return isRestored || !isNewer(s.resourceVersion, resourceVersion) })
+	p.seen = slices.DeleteFunc(p.seen, func(s seenPartition) bool { return isRestored || !isNewer(s.resourceVersion, resourceVersion) })
 	return isRestored
 }

@@ -1,0 +1,247 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
+)
+
+// partitionMerger merges the partitions of a cache. Run's goroutine owns it.
+type partitionMerger[T any] struct {
+	cache      *Cache[T]
+	partitions []*partition[T]
+	events     chan partitionEvent[T]
+	ctx        context.Context
+	all        sync.WaitGroup
+}
+
+// followPartitions applies the streams of all partitions to the cache until ctx ends, a mutation is found, or every namespace is rejected.
+func (c *Cache[T]) followPartitions(ctx context.Context) error {
+	m := &partitionMerger[T]{cache: c, events: make(chan partitionEvent[T])}
+	defer m.all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.ctx = ctx
+	for {
+		if err := m.apply(c.takeScope()); err != nil {
+			return err
+		}
+		if err := m.handleEvents(); err != nil {
+			return err
+		}
+		if c.mutations.check() {
+			return nil // the mutation is the error
+		}
+	}
+}
+
+// handleEvents handles events until the scope changes, or a mutation is found.
+func (m *partitionMerger[T]) handleEvents() error {
+	for {
+		select {
+		case <-m.ctx.Done():
+		case <-m.cache.scope.changed:
+			return nil
+		case event := <-m.events:
+			if m.ctx.Err() != nil { // event may be the consequence
+				break
+			}
+			if !event.partition.isStopped {
+				if err := m.handle(event); err != nil {
+					return err
+				}
+			}
+			event.partition.setHandled()
+			if m.cache.mutations.check() {
+				return nil
+			}
+			continue
+		}
+		return fmt.Errorf("run cache %s: %w", m.cache, retry.ContextError(m.ctx))
+	}
+}
+
+// start starts the goroutine of a new partition.
+func (m *partitionMerger[T]) start(p *partition[T]) {
+	var ctx context.Context
+	ctx, p.stop = context.WithCancel(m.ctx)
+	p.cache = m.cache
+	p.handled = make(chan struct{}, 1)
+	m.partitions = append(m.partitions, p)
+	m.all.Go(func() { p.follow(ctx, m.events) })
+}
+
+// stop ends a partition. Its objects stay.
+func (m *partitionMerger[T]) stop(p *partition[T]) {
+	p.stop()
+	p.isStopped = true
+	m.partitions = slices.DeleteFunc(m.partitions, func(other *partition[T]) bool { return other == p })
+}
+
+func (m *partitionMerger[T]) partitionsOf(namespace string) (partitions []*partition[T]) {
+	for _, p := range m.partitions {
+		if p.namespace == namespace {
+			partitions = append(partitions, p)
+		}
+	}
+	return partitions
+}
+
+// handle applies event to the cache. An error ends Run.
+func (m *partitionMerger[T]) handle(event partitionEvent[T]) error {
+	p := event.partition
+	switch {
+	case event.ended != nil:
+		return m.handleEnd(event)
+	case event.unsharded:
+		m.cache.unsharded.Store(true)
+	case event.interruption != nil:
+		i := *event.interruption
+		i.Err = p.wrap(i.Err)
+		m.interrupt(p, i)
+	case event.version != "": // the initial list is complete
+		m.removeMissing(p)
+		m.updateStream(p.namespace, p.setVersion(event.version))
+	case event.change.Type == dynamic.Started:
+		p.rejected = nil
+		p.state = ""
+		m.updateStream(p.namespace, false)
+	case event.change.Type == dynamic.Synced:
+		m.removeMissing(p)
+		p.rejected = nil
+		p.hasSynced = true
+		p.state = dynamic.Synced
+		m.updateStream(p.namespace, false)
+		m.updateState()
+		m.join(p.namespace)
+	case event.change.Type == dynamic.NotServed:
+		p.state = dynamic.NotServed
+		m.updateState()
+	case event.change.Object != nil:
+		m.handleChange(p, event.change)
+	}
+	return nil
+}
+
+// handleChange applies a change of an object, unless the cache has a newer state from another partition.
+func (m *partitionMerger[T]) handleChange(p *partition[T], change dynamic.Change[T]) {
+	c := m.cache
+	obj := c.metaOf(change.Object)
+	if !p.has(obj.GetNamespace(), obj.GetUID()) { // of a source that does not select
+		return
+	}
+	key := KeyOf(obj)
+	if p.received != nil {
+		p.received[key] = struct{}{}
+	}
+	if !change.FinalStateUnknown && p.hasSeen(obj) {
+		return
+	}
+	if s := c.lookUp(key); s.exists() {
+		// An object of the same name may be in another partition, which may be ahead.
+		uid, version := c.versionOf(s)
+		if !p.has(key.Namespace, uid) && (change.Type == watch.Deleted || isNewer(version, obj.GetResourceVersion())) {
+			return
+		}
+	}
+	c.apply(change)
+}
+
+func (m *partitionMerger[T]) interrupt(p *partition[T], i dynamic.Interruption) {
+	if i.Relist {
+		p.seen = nil
+	}
+	if i.Err != nil {
+		p.interrupted = i.Err
+	}
+	m.cache.handleInterruption(p.namespace, i)
+}
+
+// handleEnd marks a partition as rejected after the end of its Follow; its goroutine starts the next Follow. An error ends Run: a panic or
+// Goexit in the goroutine, or the rejection of every partition.
+func (m *partitionMerger[T]) handleEnd(event partitionEvent[T]) error {
+	var panicErr *PanicError
+	if event.retryAfter == 0 || errors.As(event.ended, &panicErr) {
+		return event.ended
+	}
+	c := m.cache
+	p := event.partition
+	p.rejected = p.wrap(event.ended)
+	p.state = stateRejected
+	m.updateStream(p.namespace, false)
+	m.updateState()
+	if !slices.ContainsFunc(m.partitions, func(p *partition[T]) bool { return p.state != stateRejected }) {
+		if c.opts.Namespaces == nil {
+			return p.rejected
+		}
+		return fmt.Errorf("run cache %s: every namespace is rejected: %w", c, c.joinErrors(rejection))
+	}
+	if !c.hasHandle() {
+		p.received = map[types.NamespacedName]struct{}{}
+	}
+	p.rejections++
+	m.interrupt(p, dynamic.Interruption{Err: p.rejected, Relist: true, Delay: event.retryAfter, Count: p.rejections})
+	return nil
+}
+
+// updateStream makes the state of a namespace that of its partitions.
+func (m *partitionMerger[T]) updateStream(namespace string, isRestored bool) {
+	partitions := m.partitionsOf(namespace)
+	var state streamState
+	for i, p := range partitions {
+		state.synced = (state.synced || i == 0) && p.hasSynced
+		state.listing = state.listing || !p.hasSynced && p.rejected == nil
+		if i == 0 || p.resourceVersion == "" || isNewer(state.resourceVersion, p.resourceVersion) {
+			state.resourceVersion = p.resourceVersion
+		}
+		if state.rejected == nil {
+			state.rejected = p.rejected
+		}
+		if state.interrupted == nil {
+			state.interrupted = p.interrupted
+		}
+	}
+	m.cache.setStream(namespace, len(partitions) > 0, state, isRestored)
+}
+
+// updateState reports a change of the merged state. Synced: at least one partition is synced, and the rest are synced or rejected, or
+// there is none. NotServed: at least one partition is not served.
+func (m *partitionMerger[T]) updateState() {
+	synced := len(m.partitions) == 0
+	notServed := false
+	for _, p := range m.partitions {
+		synced = synced || p.state == dynamic.Synced
+		notServed = notServed || p.state == dynamic.NotServed
+	}
+	for _, p := range m.partitions {
+		synced = synced && (p.state == dynamic.Synced || p.state == stateRejected)
+	}
+	isReady := m.cache.synced && !m.cache.notServed // the last reported state
+	switch {
+	case synced && !isReady:
+		m.cache.setServed(dynamic.Synced)
+	case notServed && isReady:
+		m.cache.setServed(dynamic.NotServed)
+	}
+}
+
+// removeMissing ends a repeated initial list.
+func (m *partitionMerger[T]) removeMissing(p *partition[T]) {
+	if p.received == nil {
+		return
+	}
+	for _, key := range p.keys() {
+		if _, found := p.received[key]; !found {
+			m.cache.remove(key, update[T]{deleted: true, finalStateUnknown: true})
+		}
+	}
+	p.received = nil
+}

@@ -1,0 +1,160 @@
+package cache_test
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/shard"
+	"github.com/anykind/anykind/transport"
+)
+
+// shardServer serves eight pods, one for each eighth of the hashes, at resourceVersion 10 and more, with each watch.
+func shardServer(t *testing.T) (pods *dynamic.Resource, server *scripted.Server, eighths []shard.Selector) {
+	t.Helper()
+	eighths = shard.Split(shard.UID, 8)
+	uids := make([]string, len(eighths))
+	for i := 0; slices.Contains(uids, ""); i++ {
+		uid := fmt.Sprintf("%d-uid", i)
+		for partition, eighth := range eighths {
+			if eighth.Matches("", types.UID(uid)) {
+				uids[partition] = uid
+			}
+		}
+	}
+	server = scripted.New("/v1 pods pod Pod po")
+	version := 10
+	server.Handle("WATCH /api/v1/namespaces/shop/pods", func(w http.ResponseWriter, r *http.Request) {
+		version++
+		if r.URL.Query().Get("sendInitialEvents") != "" {
+			selector, err := shard.Parse(r.URL.Query().Get("shardSelector"))
+			assert.NoError(t, err)
+			for i, uid := range uids {
+				if selector.Matches("shop", types.UID(uid)) {
+					_, _ = fmt.Fprint(w, scripted.Event("ADDED", fmt.Sprintf(
+						`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"pod-%d","uid":%q,"resourceVersion":"%d"}}`, i, uid, i+1)))
+				}
+			}
+			_, _ = io.WriteString(w, scripted.InitialEventsEnd("v1", "Pod", fmt.Sprint(version)))
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	client := dynamic.New(scripted.Connect(t, server, &transport.Options{Namespace: "shop"}), nil)
+	t.Cleanup(client.Close)
+	pods, err := client.Resource(t.Context(), "pods")
+	require.NoError(t, err)
+	return pods, server, eighths
+}
+
+// watched returns the shards of the watches since the last call, with the resourceVersion that they continue at.
+func watched(t *testing.T, server *scripted.Server, seen *int) (watches []string) {
+	t.Helper()
+	synctest.Wait()
+	for _, request := range server.Requests()[*seen:] {
+		*seen++
+		parsed, err := url.Parse(request.URI)
+		require.NoError(t, err)
+		query := parsed.Query()
+		watches = append(watches, strings.TrimSpace(query.Get("shardSelector")+" "+query.Get("resourceVersion")))
+	}
+	return watches
+}
+
+func TestSetShard_ListsWhatIsNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, server, eighths := shardServer(t)
+		half := shard.Split(shard.UID, 2)[0]
+		c := cache.New(pods, &cache.Options[object]{Shard: shard.New(shard.UID)})
+		run(t, c)
+		require.NoError(t, c.WaitForSync(t.Context()), "of nothing")
+		assert.NoError(t, c.Health())
+		seen := 0
+		next, stop := iter.Pull(c.Changes(t.Context()))
+		defer stop()
+		expect := func(want ...string) {
+			t.Helper()
+			got := map[string]bool{}
+			for range want {
+				change, _ := next()
+				got[text(change)] = true
+			}
+			for _, change := range want {
+				assert.Contains(t, got, change)
+			}
+		}
+		expect("SYNCED")
+
+		require.NoError(t, c.SetShard(eighths[1]))
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.Equal(t, []string{eighths[1].String()}, watched(t, server, &seen))
+		expect("ADDED pod-1 2")
+
+		require.NoError(t, c.SetShard(half))
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.Equal(t, []string{half.Subtract(eighths[1]).String(), half.String() + " 11"}, watched(t, server, &seen), "then one watch of both")
+		assert.Equal(t, []string{"shop/pod-0", "shop/pod-1", "shop/pod-2", "shop/pod-3"}, names(c.List("", nil)))
+		expect("ADDED pod-0 1", "ADDED pod-2 3", "ADDED pod-3 4")
+
+		require.NoError(t, c.SetShard(eighths[0].Union(eighths[7])))
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.ElementsMatch(t, []string{eighths[0].String() + " 11", eighths[7].String(), eighths[0].Union(eighths[7]).String() + " 11"}, watched(t, server, &seen))
+		assert.Equal(t, []string{"shop/pod-0", "shop/pod-7"}, names(c.List("", nil)))
+		expect("REMOVED pod-1 2 was 2", "REMOVED pod-2 3 was 3", "REMOVED pod-3 4 was 4", "ADDED pod-7 8")
+
+		require.NoError(t, c.SetShard(shard.New(shard.UID)))
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.Empty(t, watched(t, server, &seen))
+		assert.Empty(t, c.List("", nil))
+		expect("REMOVED pod-0 1 was 1", "REMOVED pod-7 8 was 8")
+		require.NoError(t, c.WaitForResourceVersion(t.Context(), "1000"), "of nothing")
+	})
+}
+
+func TestSetShard_Invalid(t *testing.T) {
+	pods, _, eighths := shardServer(t)
+	assert.ErrorContains(t, cache.New(pods, nil).SetShard(eighths[0]), `set the shard of cache /api/v1/namespaces/shop/pods: by "metadata.uid", but Options.Shard is by ""`)
+	byNamespace := cache.New(pods, &cache.Options[object]{Shard: shard.New(shard.Namespace)})
+	assert.ErrorContains(t, byNamespace.SetShard(eighths[0]), `but Options.Shard is by "metadata.namespace"`)
+	assert.ErrorContains(t, byNamespace.SetNamespaces("shop"), "set Options.Namespaces")
+	named := cache.New(pods, &cache.Options[object]{Namespaces: []string{}})
+	assert.ErrorContains(t, named.SetNamespaces("shop", ""), "contains an empty name")
+}
+
+func TestSetNamespaces_TenantsComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := scripts{"shop": newScript(), "home": newScript()}
+		c := cache.New(source, &cache.Options[object]{Namespaces: []string{}})
+		run(t, c)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		require.NoError(t, c.SetNamespaces("shop", "home"))
+		for name, script := range source {
+			script.emit("ADDED", pod(name, "web", "web", 1))
+			script.progress("5")
+			script.emit(dynamic.Synced, nil)
+		}
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.Equal(t, []string{"home/web", "shop/web"}, names(c.List("", nil)))
+		require.NoError(t, c.SetNamespaces("home"))
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.Equal(t, []string{"home/web"}, names(c.List("", nil)))
+		source["home"].emit("MODIFIED", pod("home", "web", "web", 6))
+		source["home"].progress("6")
+		synctest.Wait()
+		require.NoError(t, c.WaitForResourceVersion(t.Context(), "6"), "shop does not count any more")
+		assert.NoError(t, c.Health())
+	})
+}
