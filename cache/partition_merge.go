@@ -29,12 +29,11 @@ func (c *Cache[T]) followPartitions(ctx context.Context) error {
 	defer m.all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m.ctx = ctx
 	for {
-		if err := m.apply(c.takeScope()); err != nil {
+		if err := m.apply(ctx, c.takeScope()); err != nil {
 			return err
 		}
-		if err := m.handleEvents(); err != nil {
+		if err := m.handleEvents(ctx); err != nil {
 			return err
 		}
 		if c.mutations.check() {
@@ -44,18 +43,18 @@ func (c *Cache[T]) followPartitions(ctx context.Context) error {
 }
 
 // handleEvents handles events until the scope changes, or a mutation is found.
-func (m *partitionMerger[T]) handleEvents() error {
+func (m *partitionMerger[T]) handleEvents(ctx context.Context) error {
 	for {
 		select {
-		case <-m.ctx.Done():
+		case <-ctx.Done():
 		case <-m.cache.scope.changed:
 			return nil
 		case event := <-m.events:
-			if m.ctx.Err() != nil { // event may be the consequence
+			if ctx.Err() != nil { // event may be the consequence
 				break
 			}
 			if !event.partition.isStopped {
-				if err := m.handle(event); err != nil {
+				if err := m.handle(ctx, event); err != nil {
 					return err
 				}
 			}
@@ -65,14 +64,13 @@ func (m *partitionMerger[T]) handleEvents() error {
 			}
 			continue
 		}
-		return fmt.Errorf("run cache %s: %w", m.cache, retry.ContextError(m.ctx))
+		return fmt.Errorf("run cache %s: %w", m.cache, retry.ContextError(ctx))
 	}
 }
 
 // start starts the goroutine of a new partition.
-func (m *partitionMerger[T]) start(p *partition[T]) {
-	var ctx context.Context
-	ctx, p.stop = context.WithCancel(m.ctx)
+func (m *partitionMerger[T]) start(ctx context.Context, p *partition[T]) {
+	ctx, p.stop = context.WithCancel(ctx)
 	p.cache = m.cache
 	p.handled = make(chan struct{}, 1)
 	m.partitions = append(m.partitions, p)
@@ -96,7 +94,7 @@ func (m *partitionMerger[T]) partitionsOf(namespace string) (partitions []*parti
 }
 
 // handle applies event to the cache. An error ends Run.
-func (m *partitionMerger[T]) handle(event partitionEvent[T]) error {
+func (m *partitionMerger[T]) handle(ctx context.Context, event partitionEvent[T]) error {
 	p := event.partition
 	switch {
 	case event.ended != nil:
@@ -121,7 +119,7 @@ func (m *partitionMerger[T]) handle(event partitionEvent[T]) error {
 		p.state = dynamic.Synced
 		m.updateStream(p.namespace, false)
 		m.updateState()
-		m.join(p.namespace)
+		m.join(ctx, p.namespace)
 	case event.change.Type == dynamic.NotServed:
 		p.state = dynamic.NotServed
 		m.updateState()

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -101,14 +102,14 @@ func (c *Cache[T]) setApplied(applied scope) {
 }
 
 // apply starts and stops partitions, so that together they have the objects of a scope.
-func (m *partitionMerger[T]) apply(s scope) error {
+func (m *partitionMerger[T]) apply(ctx context.Context, s scope) error {
 	for _, p := range slices.Clone(m.partitions) {
 		kept := shard.New(p.shard.Field())
 		if slices.Contains(s.namespaces, p.namespace) {
 			kept = p.shard.Intersect(s.shard)
 		}
 		if !kept.Equal(p.shard) {
-			m.narrow(p, kept)
+			m.narrow(ctx, p, kept)
 		}
 	}
 	for _, namespace := range s.namespaces {
@@ -123,7 +124,7 @@ func (m *partitionMerger[T]) apply(s scope) error {
 		if err != nil {
 			return err
 		}
-		m.start(&partition[T]{namespace: namespace, shard: missing, source: source})
+		m.start(ctx, &partition[T]{namespace: namespace, shard: missing, source: source})
 	}
 	for _, namespace := range slices.AppendSeq(slices.Clone(s.namespaces), maps.Keys(m.cache.streams)) {
 		m.updateStream(namespace, false)
@@ -134,7 +135,7 @@ func (m *partitionMerger[T]) apply(s scope) error {
 }
 
 // narrow replaces a partition by one with fewer objects, or none, and removes the others from the cache.
-func (m *partitionMerger[T]) narrow(p *partition[T], kept shard.Selector) {
+func (m *partitionMerger[T]) narrow(ctx context.Context, p *partition[T], kept shard.Selector) {
 	m.stop(p)
 	for _, key := range p.keys() {
 		if uid := m.cache.uidOf(m.cache.lookUp(key)); !kept.Matches(key.Namespace, uid) {
@@ -142,7 +143,7 @@ func (m *partitionMerger[T]) narrow(p *partition[T], kept shard.Selector) {
 		}
 	}
 	if !kept.IsNothing() {
-		m.start(m.continued(kept, p))
+		m.start(ctx, m.continued(kept, p))
 	}
 }
 
@@ -173,7 +174,7 @@ func (m *partitionMerger[T]) continued(selector shard.Selector, others ...*parti
 
 // join replaces the synced partitions of a namespace by one, which continues at the earliest of their resourceVersions: each costs a
 // watch.
-func (m *partitionMerger[T]) join(namespace string) {
+func (m *partitionMerger[T]) join(ctx context.Context, namespace string) {
 	partitions := m.partitionsOf(namespace)
 	if len(partitions) < 2 || !m.cache.hasHandle() {
 		return
@@ -188,6 +189,6 @@ func (m *partitionMerger[T]) join(namespace string) {
 	for _, p := range partitions {
 		m.stop(p)
 	}
-	m.start(m.continued(joined, partitions...))
+	m.start(ctx, m.continued(joined, partitions...))
 	m.updateStream(namespace, false)
 }

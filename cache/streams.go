@@ -136,7 +136,7 @@ func (c *Cache[T]) hasSettled() (settled bool) {
 	return settled
 }
 
-// RejectedError reports the rejection of a partition of Options.Namespaces. The cache has the remaining namespaces.
+// RejectedError reports the rejection of a part of Options.Namespaces. The cache has the remaining namespaces.
 type RejectedError struct {
 	// Cache is the path of the cache's resource.
 	Cache string

@@ -18,7 +18,7 @@ func (c *Cache[T]) HasSynced() bool {
 }
 
 // WaitForSync waits until the cache has all objects that existed when Run was called. It returns Run's error if Run ends first.
-// If ctx ends first, it returns ctx's error with the last interruption. If the server rejects a partition of Options.Namespaces, it
+// If ctx ends first, it returns ctx's error with the last interruption. If the server rejects a part of Options.Namespaces, it
 // returns a *[RejectedError] once the remaining namespaces have synced. Run continues then, and a later call may succeed.
 func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 	var missing error

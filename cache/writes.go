@@ -43,7 +43,7 @@ type trackedWrite struct {
 
 func (w trackedWrite) isEmpty() bool { return w.resourceVersion == "" && w.deleted == "" }
 
-// expires returns max(versionExpires, deletedExpires) of the set partitions.
+// expires returns max(versionExpires, deletedExpires) of the set parts.
 func (w trackedWrite) expires() (last time.Time) {
 	if w.resourceVersion != "" {
 		last = w.versionExpires
@@ -123,7 +123,7 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	c.writes.sweepAt = 2 * len(c.writes.byKey)
 }
 
-// missing returns the partitions of write that the cache has not received. The UID counts only once the stream has reached the
+// missing returns the parts of write that the cache has not received. The UID counts only once the stream has reached the
 // version: the version may be from the creation of the object.
 func (c *Cache[T]) missing(key types.NamespacedName, write trackedWrite) trackedWrite {
 	stream := c.streams[c.streamOf(key.Namespace)]
@@ -213,7 +213,7 @@ func (c *Cache[T]) waitForWrite(ctx context.Context, key types.NamespacedName, w
 	return err
 }
 
-// giveUp drops the partitions of write. Parts of later writes to the object stay.
+// giveUp drops the parts of write. Parts of later writes to the object stay.
 func (c *Cache[T]) giveUp(key types.NamespacedName, write trackedWrite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,7 +233,7 @@ func (c *Cache[T]) giveUp(key types.NamespacedName, write trackedWrite) {
 // errExpired is the cause of a context ended by maxWriteAge.
 var errExpired = errors.New("given up")
 
-// pendingWrite is the missing partition of a tracked write.
+// pendingWrite is the missing part of a tracked write.
 type pendingWrite struct {
 	trackedWrite
 	stream   *streamState
