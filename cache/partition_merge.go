@@ -19,53 +19,32 @@ type partitionMerger[T any] struct {
 	cache      *Cache[T]
 	partitions []*partition[T]
 	events     chan partitionEvent[T]
-	ctx        context.Context
 	all        sync.WaitGroup
 }
 
-// followPartitions applies the streams of all partitions to the cache until ctx ends, a mutation is found, or every namespace is rejected.
+// followPartitions applies the streams of all partitions to the cache until ctx ends, a mutation is found, or every namespace is
+// rejected.
 func (c *Cache[T]) followPartitions(ctx context.Context) error {
 	m := &partitionMerger[T]{cache: c, events: make(chan partitionEvent[T])}
 	defer m.all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for {
-		if err := m.apply(ctx, c.takeScope()); err != nil {
-			return err
-		}
-		if err := m.handleEvents(ctx); err != nil {
-			return err
-		}
-		if c.mutations.check() {
-			return nil // the mutation is the error
-		}
-	}
-}
-
-// handleEvents handles events until the scope changes, or a mutation is found.
-func (m *partitionMerger[T]) handleEvents(ctx context.Context) error {
-	for {
+	err := m.apply(ctx, c.takeScope())
+	for err == nil && !c.mutations.check() { // a mutation is the error
 		select {
 		case <-ctx.Done():
-		case <-m.cache.scope.changed:
-			return nil
+		case <-c.scope.changed:
+			err = m.apply(ctx, c.takeScope())
 		case event := <-m.events:
-			if ctx.Err() != nil { // event may be the consequence
-				break
+			if ctx.Err() == nil { // otherwise event may be the consequence
+				err = m.handle(ctx, event)
 			}
-			if !event.partition.isStopped {
-				if err := m.handle(ctx, event); err != nil {
-					return err
-				}
-			}
-			event.partition.setHandled()
-			if m.cache.mutations.check() {
-				return nil
-			}
-			continue
 		}
-		return fmt.Errorf("run cache %s: %w", m.cache, retry.ContextError(ctx))
+		if ctx.Err() != nil {
+			return fmt.Errorf("run cache %s: %w", c, retry.ContextError(ctx))
+		}
 	}
+	return err
 }
 
 // start starts the goroutine of a new partition.
@@ -93,10 +72,12 @@ func (m *partitionMerger[T]) partitionsOf(namespace string) (partitions []*parti
 	return partitions
 }
 
-// handle applies event to the cache. An error ends Run.
+// handle applies event to the cache, unless its partition has been stopped. An error ends Run.
 func (m *partitionMerger[T]) handle(ctx context.Context, event partitionEvent[T]) error {
 	p := event.partition
+	defer p.setHandled()
 	switch {
+	case p.isStopped:
 	case event.ended != nil:
 		return m.handleEnd(event)
 	case event.unsharded:
