@@ -50,12 +50,13 @@ var (
 	labelPattern = regexp.MustCompile(`^\s*(- )?([\w.()/\- ]+):(\s+|$)`)
 	rulePattern  = regexp.MustCompile(`^[\s=-]*$`)
 	wordPattern  = regexp.MustCompile(`[\s,;|()\[\]{}"'=:/%]+`)
+	timePattern  = regexp.MustCompile(`(\d{4}-\d\d-\d\d)t(\d\d:\d\d:\d\d)z`)
 	agePattern   = regexp.MustCompile(`^(\d+[dhms]+)+$`)
 )
 
-// words returns the words of a text in lower case.
+// words returns the words of a text in lower case. The parts of a time are words.
 func words(text string) (all []string) {
-	for _, word := range wordPattern.Split(strings.ToLower(text), -1) {
+	for _, word := range wordPattern.Split(timePattern.ReplaceAllString(strings.ToLower(text), "$1 $2"), -1) {
 		if word = strings.Trim(word, "."); word != "" {
 			all = append(all, word)
 		}
@@ -92,7 +93,7 @@ const layoutWords = " reference to a the same namespace volume populated by temp
 var accepted = []struct{ pair, value, why string }{
 	{`.`, `^rw[ox]|^rox$`, "access modes have their full names"},
 	{`^ingress/`, `^(error|services|not|found)$`, "a missing service has a different text"},
-	{`^(gadget|lease)/`, `^\d{4}-\d\d-\d\dt\d\d|^\d\d$|^\d\dz$|^\d+$|^[0-9a-f-]{36}$`, "ages replace times; UID and resourceVersion are those of get -o yaml"},
+	{`^(gadget|lease)/`, `^\d{4}-\d\d-\d\d$|^\d+$|^[0-9a-f-]{36}$`, "ages replace times; UID and resourceVersion are those of get -o yaml"},
 	{`^networkpolicy/`, `^\d+$|^\d{4}-\d\d-\d\d$|^\+0000$|^utc$`, "the creation has a zone, as kubectl writes it for other kinds"},
 	{`^networkpolicy/`, `^32000-32768$|^not$`, "port and endPort are fields of their own, and a missing rule has no text"},
 	{`^(pv|priorityclass|storageclass)/`, `^(false|no)$`, "the object does not have the field"},
