@@ -26,6 +26,7 @@ import (
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/admin"
 	"github.com/anykind/anykind/cli/internal/command/change"
 	"github.com/anykind/anykind/cli/internal/command/cluster"
 	"github.com/anykind/anykind/cli/internal/command/config"
@@ -37,6 +38,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/plugin"
 	"github.com/anykind/anykind/cli/internal/command/pod"
 	"github.com/anykind/anykind/cli/internal/command/validate"
+	"github.com/anykind/anykind/cli/internal/command/workload"
 	"github.com/anykind/anykind/cli/internal/printable"
 )
 
@@ -69,6 +71,7 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 	all := slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
 		definition.Commands(state), plans.Commands(state), validate.Commands(state), cluster.Commands(state), plugin.Commands(state), kuberc.Commands(state),
+		admin.Commands(state), workload.Commands(state),
 	)
 	chosen := all
 	if len(names) > 0 {

@@ -2,7 +2,7 @@ package flags
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/spf13/pflag"
 
@@ -13,35 +13,41 @@ import (
 // Files has the values of the flags -f, -R and -k, and reads the objects of the files. Set In for standard input.
 type Files struct {
 	manifest.Reader
-	kustomize string
+	// Kustomize is a folder or URL for the user's program kustomize or kubectl, which writes the objects.
+	Kustomize string
 }
 
-// AddFlags defines -f, -R and -k in fs, except for flags and shorthands that fs has. Validate rejects -k with a hint. contents completes the help of -f, such as "containing the
-// objects to apply".
+// AddFlags defines -f, -R and -k in fs, except for flags and shorthands that fs has. contents completes the help of -f, such as
+// "containing the objects to apply".
 func (f *Files) AddFlags(fs *pflag.FlagSet, contents string) {
 	added := pflag.NewFlagSet("", pflag.ContinueOnError)
 	added.StringSliceVarP(&f.Paths, "filename", "f", f.Paths, "The files "+contents+": files, folders, URLs, or - for standard input.")
 	added.BoolVarP(&f.Recursive, "recursive", "R", f.Recursive, "Process the folders used in -f, --filename recursively.")
-	added.StringVarP(&f.kustomize, "kustomize", "k", "", "Not supported: pipe the output of kustomize build to -f -.")
-	_ = added.MarkHidden("kustomize") // the flag exists
+	added.StringVarP(&f.Kustomize, "kustomize", "k", f.Kustomize, "A kustomization folder, in place of -f. Runs your program kustomize (kustomize build DIR), or kubectl (kubectl kustomize DIR), found in PATH.")
 	flagset.AddMissing(fs, added)
 }
 
 // IsEmpty reports whether neither -f nor -k was given.
-func (f *Files) IsEmpty() bool { return len(f.Paths) == 0 && f.kustomize == "" }
+func (f *Files) IsEmpty() bool { return len(f.Paths) == 0 && f.Kustomize == "" }
 
-// Validate rejects -k, and what [manifest.Reader.Validate] rejects. It does not read files.
+// Validate rejects -k together with -f or -R, and what [manifest.Reader.Validate] rejects. It does not read files.
 func (f *Files) Validate() error {
-	if f.kustomize != "" {
-		return fmt.Errorf("-k is not supported (run: kustomize build %s | … -f -)", f.kustomize)
+	switch {
+	case f.Kustomize != "" && len(f.Paths) > 0:
+		return errors.New("only one of -f or -k can be specified")
+	case f.Kustomize != "" && f.Recursive:
+		return errors.New("the -k flag can't be used with -f or -R")
 	}
 	return f.Reader.Validate()
 }
 
-// Read returns the objects of all files, as [manifest.Reader.Read] does.
+// Read returns the objects of all files, as [manifest.Reader.Read] does, or of the kustomization.
 func (f *Files) Read(ctx context.Context) ([]*manifest.Object, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
+	}
+	if f.Kustomize != "" {
+		return readKustomization(ctx, f.Kustomize)
 	}
 	return f.Reader.Read(ctx)
 }

@@ -17,7 +17,13 @@ func main() {
 }
 
 func run(args []string) int {
-	root := &cobra.Command{Use: "anyctl", Short: "anyctl controls any Kubernetes cluster through discovery"}
+	root := &cobra.Command{
+		Use:   "anyctl",
+		Short: "anyctl controls any Kubernetes cluster through discovery",
+		Long: "anyctl controls any Kubernetes cluster through discovery.\n\n" +
+			"Commands and flags are kubectl's. Left out are kustomize (-k runs your kustomize or kubectl), apply without --server-side, " +
+			"and strategic patches that are merged locally: docs/CLI.md has the list with reasons.",
+	}
 	program, err := commands.New(root, flags.NewConnection(), args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -36,3 +36,17 @@ func RunHelp(cmd *cobra.Command, args []string) error {
 	}
 	return cmd.Help()
 }
+
+// SourceError adds the file name to err like kubectl: error when creating "web.yaml": …
+func SourceError(verb, source string, err error) error {
+	if source == "" || err == nil {
+		return err
+	}
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return fmt.Errorf("error when %s %q: %w", verb, source, err)
+	}
+	changed := *status
+	changed.ErrStatus.Message = fmt.Sprintf("error when %s %q: %s", verb, source, status.ErrStatus.Message)
+	return &changed
+}

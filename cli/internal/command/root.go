@@ -137,13 +137,14 @@ func completeArguments(s *State, commands []*cobra.Command) {
 	for _, cmd := range commands {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			switch cmd.Name() {
-			case "get", "describe", "wait", "tree", "who":
+			case "get", "describe", "wait", "tree", "who", "view-last-applied":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargets
 			case "delete":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargetsFor("delete")
-			case "edit", "patch", "label", "annotate", "env", "resources", "selector", "serviceaccount":
+			case "edit", "patch", "label", "annotate", "env", "resources", "selector", "serviceaccount",
+				"expose", "edit-last-applied":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargetsFor("patch")
-			case "scale":
+			case "scale", "autoscale":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargetsWith(isScalable)
 			case "restart", "undo", "status", "history":
 				cmd.ValidArgsFunction = s.Connection.CompleteTargetsWith(isOneOf("apps", "deployments", "daemonsets", "statefulsets"))
@@ -157,7 +158,7 @@ func completeArguments(s *State, commands []*cobra.Command) {
 				cmd.ValidArgsFunction = s.Connection.CompleteContainerValues
 			case "logs", "exec", "attach", "port-forward", "debug":
 				cmd.ValidArgsFunction = s.Connection.CompletePods
-			case "drain", "cordon", "uncordon":
+			case "drain", "cordon", "uncordon", "taint":
 				cmd.ValidArgsFunction = s.Connection.CompleteNodes
 			case "migrate":
 				cmd.ValidArgsFunction = s.Connection.CompleteDefinitions

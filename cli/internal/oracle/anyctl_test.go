@@ -30,7 +30,7 @@ var anyctlCases = []struct {
 	{"get cm --outptu=json", `error: unknown flag: --outptu\nSee 'anyctl get --help' for usage.`, true},
 	{"gte cm", `error: unknown command "gte" for "anyctl"\n\nDid you mean this\?\n\tget\n`, true},
 	{"tpo pods", `^error: unknown command "tpo" for "anyctl"\n\nDid you mean this\?\n\ttop\n`, true},
-	{"taint -f x --overwrite", `^error: unknown command "taint" for "anyctl"\n$`, true},
+	{"convert -f x --overwrite", `^error: unknown command "convert" for "anyctl"\n$`, true},
 	{"list cm -A", `error: unknown command "list" for "anyctl"\n\nDid you mean this\?\n\tget\n`, true},
 	{"get cm --server=https://127.0.0.1:1", `The connection to the server 127.0.0.1:1 was refused`, true},
 	{"get cm other -v=6", `^NAME +DATA +AGE\nother +1 +\S+\n(GET https://\S+ 200 OK in \S+\n)*GET https://[^?\s]+/configmaps/other 200 OK in \S+\n$`, false},
@@ -84,7 +84,7 @@ var anyctlCases = []struct {
 	{"delete --applyset=set -n n pods", `error: --applyset is incompatible with resource arguments: all objects of the set are deleted\n`, true},
 	{"apply -f x --timeout=1s", `error: --timeout needs --wait\n`, true},
 	{"status", `error: --applyset is required\n`, true},
-	{"apply -k .", `error: -k is not supported \(run: kustomize build \. \|`, true},
+	{"apply -k .", `error: read kustomization \.: \S*(kubectl|kustomize): unable to find one of 'kustomization.yaml'`, true},
 	{"get cm --request-timeout=1ns", `request timed out after 1ns`, true},
 }
 

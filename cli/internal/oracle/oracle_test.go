@@ -42,7 +42,7 @@ func TestKubectl_SameOutputCodeEffect(t *testing.T) {
 
 // allCases returns the table.
 func allCases() []oracleCase {
-	return slices.Concat(getCases(), configCases(), changeCases(), podCases(), inspectCases(), clusterCases(), debugCases())
+	return slices.Concat(getCases(), configCases(), changeCases(), podCases(), inspectCases(), clusterCases(), debugCases(), writeCases())
 }
 
 func newOracle(t *testing.T) *oracle {
@@ -182,6 +182,7 @@ func (o *oracle) effect(t *testing.T, c *oracleCase, namespace string) string {
 	var text strings.Builder
 	for _, what := range c.effect {
 		kind, name, _ := strings.Cut(what, "/")
+		name = strings.ReplaceAll(name, "$NS", namespace)
 		resource := client.Resource(t, o.client, kind)
 		if resource.APIResource().Namespaced {
 			resource = resource.Namespace(namespace)

@@ -2,9 +2,9 @@ package oracle
 
 import "slices"
 
-// podCases are the lines of logs, exec, attach, cp, port-forward and proxy.
+// podCases are the lines of logs, exec, attach, run, cp, port-forward and proxy.
 func podCases() []oracleCase {
-	return slices.Concat(logCases(), execCases(), attachCases(), copyCases(), forwardCases(), proxyCases())
+	return slices.Concat(logCases(), execCases(), attachCases(), runCases(), copyCases(), forwardCases(), proxyCases())
 }
 
 // logCases are lines of logs. All pods of the sandbox have the same log.
@@ -91,6 +91,36 @@ func attachCases() []oracleCase {
 		{line: "attach none", readOnly: true, fails: true},
 		{line: "attach solo -c none", readOnly: true, fails: true},
 		{line: "attach a b c", readOnly: true, fails: true},
+	}
+}
+
+func runCases() []oracleCase {
+	return []oracleCase{
+		{line: "run web --image=example.com/web:1"},
+		{line: "run web --image=example.com/web:1 --port=80 --expose", effect: []string{"svc/web"}, masks: []mask{{`(?s)clusterIPs?:[^\n]*\n(  - [^\n]*\n)?`, ""}}},
+		{line: "run web --image=example.com/web:1 --dry-run=client -o yaml"},
+		{line: "run web --image=web -n $NS --dry-run=client -o yaml --labels=a=b,c=d --annotations=x=y --annotations=z=1=2 --env=A=1 --env=B= --port=80 --expose --restart=Never --image-pull-policy=Never --privileged -- one two"},
+		{line: "run web --image=localhost:5000/a/b@sha256:0123456789abcdef0123456789abcdef --dry-run=client -o yaml --command -- one two"},
+		{line: "run web --image=web --dry-run=client -o yaml --overrides '{\"spec\":{\"hostNetwork\":true}}'"},
+		{line: "run web --image=web --dry-run=server"},
+		{line: "run web --image=example.com/web:1 -i -q --rm", stdin: "echo out\n"},
+		{line: "run web --image=example.com/web:1 --attach --rm", stdin: "echo out\n"},
+		{line: "run", fails: true},
+		{line: "run web", fails: true},
+		{line: "run web --image=", fails: true},
+		{line: "run web --image=Web:1:2", fails: true},
+		{line: "run -- web --image=a", fails: true},
+		{line: "run web --image=a -t", fails: true},
+		{line: "run web --image=a --rm", fails: true},
+		{line: "run web --image=a --expose", fails: true},
+		{line: "run web --image=a --restart=Sometimes", fails: true},
+		{line: "run web --image=a --image-pull-policy=Sometimes", fails: true},
+		{line: "run web --image=a -i --dry-run=client", fails: true},
+		{line: "run web --image=a --env=1", fails: true},
+		{line: "run web --image=a --annotations=1", fails: true},
+		{line: "run web --image=a --labels=1", fails: true},
+		{line: "run web --image=a --port=x", fails: true},
+		{line: "run Web_ --image=a", fails: true},
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // runTimeout bounds one program. It is long: the machine may be busy.
@@ -102,8 +104,9 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 	require.NoError(t, err)
 	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir = dir
+	path := filepath.Dir(cluster.Kubectl(t)) + string(filepath.ListSeparator) + os.Getenv("PATH") // anyctl runs kubectl for -k
 	cmd.Env = append([]string{
-		"KUBECONFIG=" + kubeconfig, "HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
+		"KUBECONFIG=" + kubeconfig, "HOME=" + p.home, "PATH=" + path, "TMPDIR=" + os.TempDir(),
 	}, c.env...)
 	return cmd
 }

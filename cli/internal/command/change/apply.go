@@ -13,6 +13,7 @@ import (
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/applysets"
+	"github.com/anykind/anykind/cli/internal/command/lastapplied"
 	"github.com/anykind/anykind/cli/internal/command/plans"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
@@ -25,7 +26,7 @@ import (
 
 type applyOptions struct {
 	write          flags.Write
-	output         output
+	output         command.Output
 	objects        resource.Finder
 	forceConflicts bool
 	serverSide     bool
@@ -58,7 +59,7 @@ func applyCommand(s *command.State) *cobra.Command {
 	o.write.AddDryRunFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
 	o.write.AddValidateFlag(fs)
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.BoolVar(&o.serverSide, "server-side", true, "Apply runs on the server; no other way is supported.")
 	fs.BoolVar(&o.forceConflicts, "force-conflicts", false, "If true, take over the fields that other managers own.")
 	o.set.AddFlags(fs, "to apply and prune")
@@ -71,6 +72,7 @@ func applyCommand(s *command.State) *cobra.Command {
 	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up with --wait, zero means no limit.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, apply will operate on the subresource of the requested object.")
 	cmd.AddCommand(handOverCommand(s))
+	cmd.AddCommand(lastapplied.Commands(s)...)
 	return cmd
 }
 
@@ -150,7 +152,7 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 	if o.set.IsSet() {
 		return o.runSet(cmd.Context(), s)
 	}
-	if err := o.output.complete(s.Out, o.write.DryRun); err != nil {
+	if err := o.output.Complete(s.Out, o.write.DryRun); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -184,7 +186,7 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 		if applied.GetDeletionTimestamp() != nil {
 			s.Errorf("Warning: Detected changes to resource %s which is currently being deleted.", applied.GetName())
 		}
-		return o.output.object(applied, "serverside-applied")
+		return o.output.Object(applied, "serverside-applied")
 	})
 }
 
@@ -192,7 +194,7 @@ func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) 
 func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 	display := progress.New(s.Err)
 	defer display.Close()
-	if err := o.output.complete(display.Above(s.Out), o.write.DryRun); err != nil {
+	if err := o.output.Complete(display.Above(s.Out), o.write.DryRun); err != nil {
 		return err
 	}
 	set, err := o.set.Open(ctx, s, o.write.Defaults())
@@ -206,7 +208,7 @@ func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 	if len(objects) == 0 {
 		return errors.New("no objects passed to apply (run: anyctl delete --applyset=…)")
 	}
-	opts := &applysets.ApplyOptions{Print: o.output.object, Wait: o.wait, Timeout: o.timeout}
+	opts := &applysets.ApplyOptions{Print: o.output.Object, Wait: o.wait, Timeout: o.timeout}
 	opts.DryRun = o.write.DryRun == flags.DryRunServer
 	if o.forceConflicts {
 		opts.Conflicts = applyset.ConflictForce
@@ -222,7 +224,7 @@ func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 func (o *applyOptions) applyPlan(ctx context.Context, s *command.State) error {
 	var errs []error
 	err := plans.Apply(ctx, s, o.plan, &plan.ApplyOptions{Replace: o.replace, OnEvent: func(event applyset.Event) {
-		errs = append(errs, applysets.PrintEvent(s, event, o.output.object))
+		errs = append(errs, applysets.PrintEvent(s, event, o.output.Object))
 	}})
 	return errors.Join(append(errs, err)...)
 }

@@ -23,7 +23,7 @@ const (
 
 // Warnings of kubectl about steps after a successful apply. The next apply repeats them.
 const (
-	lastAppliedWarning = "Warning: failed to migrate " + lastApplied + " for Server-Side Apply. This is non-fatal and will be retried next time you apply. Error: %s"
+	lastAppliedWarning = "Warning: failed to migrate " + command.LastApplied + " for Server-Side Apply. This is non-fatal and will be retried next time you apply. Error: %s"
 	migrationWarning   = "Warning: server rejected managed fields migration to Server-Side Apply. This is non-fatal and will be retried next time you apply. Error: %s"
 	reapplyWarning     = "Warning: failed to re-apply configuration after performing Server-Side Apply migration. This is non-fatal and will be retried next time you apply. Error: %s"
 )
@@ -76,7 +76,7 @@ func (o *ownership) resolve(ctx context.Context, obj *unstructured.Object, confl
 		}
 	}
 	if !o.isReadOnly {
-		if live, err = o.saveLastApplied(ctx, live, live.GetAnnotations()[lastApplied]); err == nil {
+		if live, err = o.saveLastApplied(ctx, live, live.GetAnnotations()[command.LastApplied]); err == nil {
 			_, err = o.move(ctx, live, selects)
 		}
 		if err != nil {
@@ -89,7 +89,7 @@ func (o *ownership) resolve(ctx context.Context, obj *unstructured.Object, confl
 // migrate moves fields and updates the annotation after a successful apply. Errors are warnings.
 func (o *ownership) migrate(ctx context.Context, obj, applied *unstructured.Object) *unstructured.Object {
 	selects := o.selector(applied)
-	if o.isDefault && obj.GetAnnotations()[lastApplied] == "" {
+	if o.isDefault && obj.GetAnnotations()[command.LastApplied] == "" {
 		data, err := json.Marshal(obj.Object)
 		var saved *unstructured.Object
 		if err == nil {
@@ -147,10 +147,10 @@ func (o *ownership) selector(live *unstructured.Object) func(metav1.ManagedField
 // annotationOwners returns the managers of the annotation.
 func annotationOwners(live *unstructured.Object, operation metav1.ManagedFieldsOperationType) map[string]bool {
 	names := map[string]bool{}
-	if _, exists := live.GetAnnotations()[lastApplied]; !exists {
+	if _, exists := live.GetAnnotations()[command.LastApplied]; !exists {
 		return names
 	}
-	owners, err := fieldowner.Owners(live, []string{"metadata", "annotations", lastApplied})
+	owners, err := fieldowner.Owners(live, []string{"metadata", "annotations", command.LastApplied})
 	if err != nil {
 		return names // managedFields that cannot be decoded have no owner to take over
 	}
@@ -164,7 +164,7 @@ func annotationOwners(live *unstructured.Object, operation metav1.ManagedFieldsO
 
 // saveLastApplied stores the value of an existing annotation with kubectl's manager.
 func (o *ownership) saveLastApplied(ctx context.Context, live *unstructured.Object, value string) (*unstructured.Object, error) {
-	old, exists := live.GetAnnotations()[lastApplied]
+	old, exists := live.GetAnnotations()[command.LastApplied]
 	if !exists || old == value && annotationOwners(live, metav1.ManagedFieldsOperationApply)[lastAppliedManager] {
 		return live, nil
 	}
@@ -173,7 +173,7 @@ func (o *ownership) saveLastApplied(ctx context.Context, live *unstructured.Obje
 	annotation.SetName(live.GetName())
 	annotation.SetNamespace(live.GetNamespace())
 	annotation.SetUID(live.GetUID()) // does not create an object that has been deleted meanwhile
-	annotation.SetAnnotations(map[string]string{lastApplied: value})
+	annotation.SetAnnotations(map[string]string{command.LastApplied: value})
 	resource := o.resource.WithDefaults(&dynamic.Defaults{FieldManager: lastAppliedManager})
 	return resource.Apply(ctx, annotation, &metav1.ApplyOptions{Force: true})
 }

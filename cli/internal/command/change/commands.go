@@ -1,4 +1,4 @@
-// Package change implements the writing commands: create, apply, delete, edit, patch, set, label, annotate, scale, wait and
+// Package change implements the writing commands: create, apply, replace, delete, edit, patch, set, label, annotate, scale, wait and
 // rollout.
 package change
 
@@ -15,6 +15,7 @@ func Commands(s *command.State) []*cobra.Command {
 		applyCommand(s),
 		deleteCommand(s),
 		editCommand(s),
+		replaceCommand(s),
 		patchCommand(s),
 		setCommand(s),
 		labelCommand(s),

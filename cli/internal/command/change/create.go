@@ -2,7 +2,6 @@ package change
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/editor"
@@ -23,13 +21,13 @@ import (
 
 type createOptions struct {
 	write   flags.Write
-	output  output
+	output  command.Output
 	objects resource.Finder
 	// isEdit opens an editor on the objects before they are created.
 	isEdit bool
 	// raw is the URI for posting the file unchanged.
 	raw string
-	// saveConfig sets the annotation lastApplied of each object.
+	// saveConfig sets the annotation last-applied-configuration of each object.
 	saveConfig bool
 	// appendHash appends a hash of the content to the name of a generated object.
 	appendHash bool
@@ -62,7 +60,7 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	o.write.AddDryRunFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
 	o.write.AddValidateFlag(fs)
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.BoolVar(&o.saveConfig, "save-config", false, "If true, the configuration of current object will be saved in its annotation, for kubectl apply. Otherwise, the annotation will be unchanged.")
 }
 
@@ -70,7 +68,7 @@ func (o *createOptions) complete(s *command.State) error {
 	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
-	return o.output.complete(s.Out, o.write.DryRun)
+	return o.output.Complete(s.Out, o.write.DryRun)
 }
 
 func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string) error {
@@ -120,15 +118,15 @@ func (o *createOptions) createAll(ctx context.Context, s *command.State, objects
 		}
 		if o.saveConfig {
 			found.Object.SetNamespace(found.Namespace)
-			if err := saveConfig(found.Object); err != nil {
-				return sourceError("creating", found.Source, err)
+			if err := command.SaveConfig(found.Object); err != nil {
+				return command.SourceError("creating", found.Source, err)
 			}
 		}
 		created, err := o.create(ctx, found)
 		if err != nil {
-			return sourceError("creating", found.Source, err)
+			return command.SourceError("creating", found.Source, err)
 		}
-		return o.output.object(created, "created")
+		return o.output.Object(created, "created")
 	})
 }
 
@@ -139,26 +137,6 @@ func (o *createOptions) create(ctx context.Context, t *resource.Info) (*unstruct
 		return obj, nil
 	}
 	return t.Resource.WithDefaults(o.write.Defaults()).Create(ctx, t.Object, nil)
-}
-
-// lastApplied is the annotation with the applied manifest. kubectl apply computes its changes from it.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// saveConfig sets the annotation lastApplied to the object.
-func saveConfig(obj *unstructured.Object) error {
-	annotations := obj.GetAnnotations()
-	delete(annotations, lastApplied)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	obj.SetAnnotations(annotations)
-	data, err := json.Marshal(obj.Object)
-	if err != nil {
-		return err
-	}
-	annotations[lastApplied] = string(data) + "\n"
-	obj.SetAnnotations(annotations)
-	return nil
 }
 
 // edit opens the editor on the objects and creates the saved objects. The file is kept if not all objects were created.
@@ -179,7 +157,7 @@ func (o *createOptions) edit(ctx context.Context, s *command.State, objects []*m
 	}
 	path, content, err := editor.New(s.Streams).Edit(ctx, "."+format.Output, editor.Header("")+text.String())
 	if err != nil {
-		return keepFile(s, path, err)
+		return editor.KeepFile(s, path, err)
 	}
 	content = editor.WithoutHeader(content)
 	switch {
@@ -198,19 +176,9 @@ func (o *createOptions) edit(ctx context.Context, s *command.State, objects []*m
 		err = o.createAll(ctx, s, edited, nil)
 	}
 	if err != nil {
-		return keepFile(s, path, err)
+		return editor.KeepFile(s, path, err)
 	}
 	return os.Remove(path)
-}
-
-// keepFile reports err and the path of the editor's file.
-func keepFile(s *command.State, path string, err error) error {
-	if path == "" {
-		return err
-	}
-	code := exit.Report(s.Err, err)
-	s.Errorf("A copy of your changes has been stored to %q", path)
-	return &exit.Error{Code: code}
 }
 
 // validate rejects conflicting flags of create -f.

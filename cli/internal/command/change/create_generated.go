@@ -119,7 +119,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 		}
 	}
 	if o.saveConfig {
-		if err := saveConfig(obj); err != nil {
+		if err := command.SaveConfig(obj); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 		if namespace := s.Connection.NamespaceFlag; namespace != "" && !isClusterScoped(obj) {
 			obj.SetNamespace(namespace)
 		}
-		return o.output.object(obj, "created")
+		return o.output.Object(obj, "created")
 	}
 	client, err := s.Client(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 	if err != nil {
 		return err
 	}
-	return o.output.object(created, "created")
+	return o.output.Object(created, "created")
 }
 
 // isClusterScoped reports whether a generated object has no namespace. It sends no request.

@@ -17,7 +17,7 @@ import (
 )
 
 type tokenOptions struct {
-	output    output
+	output    command.Output
 	audiences []string
 	duration  time.Duration
 	// The token is bound to this object: deleting the object invalidates the token.
@@ -39,7 +39,7 @@ func tokenCommand(s *command.State) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.StringArrayVar(&o.audiences, "audience", nil, "Audience of the requested token. If unset, defaults to requesting a token for use with the Kubernetes API server. May be repeated to request a token valid for multiple audiences.")
 	fs.DurationVar(&o.duration, "duration", 0, "Requested lifetime of the issued token. If not set or if set to 0, the lifetime will be determined by the server automatically. The server may return a token with a longer or shorter lifetime.")
 	fs.StringVar(&o.boundKind, "bound-object-kind", "", "Kind of an object to bind the token to. Supported kinds are Node, Pod, Secret. If set, --bound-object-name must be provided.")
@@ -72,7 +72,7 @@ func (o *tokenOptions) run(ctx context.Context, s *command.State, name string) e
 	if err := o.validate(); err != nil {
 		return err
 	}
-	if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
+	if err := o.output.Complete(s.Out, flags.DryRunNone); err != nil {
 		return err
 	}
 	accounts, err := s.Connection.Handle(ctx, "serviceaccounts")
@@ -84,7 +84,7 @@ func (o *tokenOptions) run(ctx context.Context, s *command.State, name string) e
 		return fmt.Errorf("failed to create token: %s", command.ServerMessage(err))
 	}
 	if o.output.Output != "" {
-		return o.output.object(response, "")
+		return o.output.Object(response, "")
 	}
 	token, found, err := unstructured.Get[string](response, "status", "token")
 	if err != nil || !found || token == "" {

@@ -237,7 +237,7 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *resourc
 		}
 		result, err := t.Resource.WithDefaults(o.write.Defaults()).Delete(ctx, t.Name, opts)
 		if err != nil {
-			return one, sourceError("deleting", t.Source, err)
+			return one, command.SourceError("deleting", t.Source, err)
 		}
 		if result.Object != nil {
 			one.uid = result.Object.GetUID()

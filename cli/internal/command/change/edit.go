@@ -25,7 +25,7 @@ import (
 type editOptions struct {
 	objects     resource.Finder
 	write       flags.Write
-	output      output
+	output      command.Output
 	subresource string
 }
 
@@ -67,7 +67,7 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 	if format := o.output.Output; !slices.Contains([]string{"", "json", "kyaml", "yaml"}, format) {
 		return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,kyaml,yaml", format)
 	}
-	if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
+	if err := o.output.Complete(s.Out, flags.DryRunNone); err != nil {
 		return err
 	}
 	var objects []*edited
@@ -141,7 +141,7 @@ func (e *editSession) run(ctx context.Context) error {
 	for {
 		path, content, err := e.editor.Edit(ctx, "."+suffixOf(e.options.format()), editor.Header(e.reasons)+e.text)
 		if err != nil {
-			return keepFile(e.state, path, err)
+			return editor.KeepFile(e.state, path, err)
 		}
 		content = editor.WithoutHeader(content)
 		isUnchanged := content == e.text
@@ -150,18 +150,18 @@ func (e *editSession) run(ctx context.Context) error {
 			e.state.Errorf("Edit cancelled, saved file was empty.")
 			return os.Remove(path)
 		case isUnchanged && e.failed > 0:
-			return keepFile(e.state, path, errors.New("Edit cancelled, no valid changes were saved."))
+			return editor.KeepFile(e.state, path, errors.New("Edit cancelled, no valid changes were saved."))
 		case isUnchanged:
 			e.state.Errorf("Edit cancelled, no changes made.")
 			return os.Remove(path)
 		case ctx.Err() != nil:
-			return keepFile(e.state, path, context.Cause(ctx))
+			return editor.KeepFile(e.state, path, context.Cause(ctx))
 		}
 		e.text = content
 		if err := e.save(ctx); err == nil {
 			return os.Remove(path)
 		} else if ctx.Err() != nil {
-			return keepFile(e.state, path, err)
+			return editor.KeepFile(e.state, path, err)
 		}
 		e.failed++
 		if err := os.Remove(path); err != nil {
@@ -191,7 +191,7 @@ func (e *editSession) save(ctx context.Context) error {
 			}
 			return e.fail(notValid(changed[0].target, err), err)
 		}
-		if err := e.options.output.object(stored, "edited"); err != nil {
+		if err := e.options.output.Object(stored, "edited"); err != nil {
 			return err
 		}
 		changed = changed[1:]
@@ -234,7 +234,7 @@ func (e *editSession) read() ([]*edited, error) {
 		original.after = doc.Object
 		original.patch = newMergePatch(original.before.Object, doc.Object.Object)
 		if original.patch.isEmpty() {
-			if err := e.options.output.object(doc.Object, "skipped"); err != nil {
+			if err := e.options.output.Object(doc.Object, "skipped"); err != nil {
 				return nil, err
 			}
 			continue

@@ -41,7 +41,7 @@ type metadataOptions struct {
 	field           metadataField
 	objects         resource.Finder
 	write           flags.Write
-	output          output
+	output          command.Output
 	overwrite, list bool
 	resourceVersion string
 
@@ -101,7 +101,7 @@ func (o *metadataOptions) command(s *command.State) *cobra.Command {
 	o.objects.AddAllFlag(fs)
 	o.write.AddDryRunFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.BoolVar(&o.overwrite, "overwrite", false, fmt.Sprintf("If true, allow %s to be overwritten, otherwise reject updates that overwrite existing ones.", o.field.plural))
 	fs.BoolVar(&o.list, "list", false, fmt.Sprintf("If true, display the %s for a given resource.", o.field.plural))
 	fs.BoolVar(&o.objects.Local, "local", false, fmt.Sprintf("If true, %s will NOT contact api-server but run locally.", name))
@@ -139,7 +139,7 @@ func (o *metadataOptions) complete(s *command.State, out io.Writer, args []strin
 	if err := checkAll(o.objects.All, o.objects.Selection.LabelSelector, o.objects.Selection.FieldSelector); err != nil {
 		return nil, err
 	}
-	return resources, o.output.complete(out, o.write.DryRun)
+	return resources, o.output.Complete(out, o.write.DryRun)
 }
 
 func (o *metadataOptions) run(ctx context.Context, s *command.State, args []string) error {
@@ -201,7 +201,7 @@ func (o *metadataOptions) visit(ctx context.Context, t *resource.Info, isOne boo
 	if o.list {
 		return o.printList(changed, isOne)
 	}
-	return o.output.object(changed, o.field.operation(added, removed))
+	return o.output.Object(changed, o.field.operation(added, removed))
 }
 
 // changes returns a merge patch of the labels or annotations, with nil for removed keys, and counts the changes.
@@ -229,7 +229,7 @@ func (o *metadataOptions) changes(obj *unstructured.Object) (changes map[string]
 			continue
 		}
 		if o.field.noun == "label" && o.write.DryRun != flags.DryRunClient && !o.objects.Local && !o.list {
-			if _, err := fmt.Fprintf(o.output.out, "label %q not found.\n", key); err != nil {
+			if _, err := fmt.Fprintf(o.output.Out, "label %q not found.\n", key); err != nil {
 				return nil, 0, 0, err
 			}
 		}
@@ -273,13 +273,13 @@ func (o *metadataOptions) printList(obj *unstructured.Object, isOne bool) error 
 	if !isOne {
 		indent = " "
 		kind := obj.GroupVersionKind()
-		fmt.Fprintf(&text, "Listing %s for %s.%s/%s:\n", o.field.plural, kind.Kind, kind.Group, printable.LineFor(o.output.out, obj.GetName()))
+		fmt.Fprintf(&text, "Listing %s for %s.%s/%s:\n", o.field.plural, kind.Kind, kind.Group, printable.LineFor(o.output.Out, obj.GetName()))
 	}
 	values := o.field.get(obj)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		fmt.Fprintf(&text, "%s%s=%s\n", indent, key, values[key])
 	}
-	_, err := fmt.Fprint(o.output.out, text.String())
+	_, err := fmt.Fprint(o.output.Out, text.String())
 	return err
 }
 

@@ -2,6 +2,7 @@ package change
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -25,4 +26,11 @@ func checkAll(all bool, labelSelector, fieldSelector string) error {
 		return errors.New("cannot set --all and --field-selector at the same time")
 	}
 	return nil
+}
+
+func kindName(kind, group string) string {
+	if group == "" {
+		return strings.ToLower(kind)
+	}
+	return strings.ToLower(kind) + "." + group
 }

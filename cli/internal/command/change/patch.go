@@ -34,7 +34,7 @@ func patchTypes() map[string]types.PatchType {
 type patchOptions struct {
 	objects                     resource.Finder
 	write                       flags.Write
-	output                      output
+	output                      command.Output
 	patch, patchFile, patchType string
 	subresource                 string
 }
@@ -52,7 +52,7 @@ func patchCommand(s *command.State) *cobra.Command {
 	addFiles(fs, s, &o.objects, "identifying the resource to update")
 	o.write.AddDryRunFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.StringVarP(&o.patch, "patch", "p", "", "The patch to be applied to the resource JSON file.")
 	fs.StringVar(&o.patchFile, "patch-file", "", "A file containing a patch to be applied to the resource.")
 	fs.StringVar(&o.patchType, "type", "strategic", fmt.Sprintf("The type of patch being provided; one of %v", patchTypeNames()))
@@ -81,7 +81,7 @@ func (o *patchOptions) complete(s *command.State) error {
 	if o.isLocal() && strings.EqualFold(o.patchType, "strategic") {
 		return errors.New("the server merges strategic patches: with --local and --dry-run=client use --type=merge or --type=json (or --dry-run=server)")
 	}
-	return o.output.complete(s.Out, o.write.DryRun)
+	return o.output.Complete(s.Out, o.write.DryRun)
 }
 
 // isLocal reports whether the patch is applied locally.
@@ -184,7 +184,7 @@ func (o *patchOptions) print(before, after *unstructured.Object) error {
 	if equalObjects(before, after) {
 		operation = "patched (no change)"
 	}
-	return o.output.object(after, operation)
+	return o.output.Object(after, operation)
 }
 
 // equalObjects reports whether a write changed nothing.

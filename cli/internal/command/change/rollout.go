@@ -23,7 +23,7 @@ const restartedAt = "kubectl.kubernetes.io/restartedAt"
 type rolloutOptions struct {
 	objects resource.Finder
 	write   flags.Write
-	output  output
+	output  command.Output
 }
 
 func rolloutCommand(s *command.State) *cobra.Command {
@@ -110,7 +110,7 @@ func rolloutPatchCommand(s *command.State, name, short, operation string, patch 
 			if err := o.checkArgs(args); err != nil {
 				return err
 			}
-			if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
+			if err := o.output.Complete(s.Out, flags.DryRunNone); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, operation, func(t *resource.Info) error {
@@ -120,7 +120,7 @@ func rolloutPatchCommand(s *command.State, name, short, operation string, patch 
 	}
 	o.addFlags(cmd, s)
 	o.write.AddFieldManagerFlag(cmd.Flags())
-	o.output.addFlags(cmd.Flags())
+	o.output.AddFlags(cmd.Flags())
 	return cmd
 }
 
@@ -137,7 +137,7 @@ func (o *rolloutOptions) patch(ctx context.Context, t *resource.Info, operation 
 	if err != nil {
 		return fmt.Errorf("failed to patch: %s", command.ServerMessage(err))
 	}
-	return o.output.object(patched, operation)
+	return o.output.Object(patched, operation)
 }
 
 // isKind reports whether an object is of the group apps and one of kinds.

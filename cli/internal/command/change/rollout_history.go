@@ -56,14 +56,14 @@ func rolloutHistoryCommand(s *command.State) *cobra.Command {
 			if o.revision < 0 {
 				return fmt.Errorf("revision must be a positive integer: %v", o.revision)
 			}
-			if err := o.output.complete(s.Out, flags.DryRunNone); err != nil {
+			if err := o.output.Complete(s.Out, flags.DryRunNone); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, "shown", func(t *resource.Info) error { return o.print(cmd.Context(), s, t) })
 		},
 	}
 	o.addFlags(cmd, s)
-	o.output.addFlags(cmd.Flags())
+	o.output.AddFlags(cmd.Flags())
 	cmd.Flags().Int64Var(&o.revision, "revision", 0, "See the details, including podTemplate of the revision specified")
 	return cmd
 }
@@ -80,9 +80,9 @@ func (o *rolloutHistoryOptions) print(ctx context.Context, s *command.State, t *
 		}
 		revisions = revisions[at : at+1]
 	}
-	if !o.output.isLine() {
+	if !o.output.IsLine() {
 		for _, r := range revisions {
-			if err := o.output.object(r.object, ""); err != nil {
+			if err := o.output.Object(r.object, ""); err != nil {
 				return err
 			}
 		}
@@ -90,15 +90,15 @@ func (o *rolloutHistoryOptions) print(ctx context.Context, s *command.State, t *
 	}
 	switch {
 	case len(revisions) == 0:
-		return o.output.object(t.Object, "\nNo rollout history found.")
+		return o.output.Object(t.Object, "\nNo rollout history found.")
 	case o.revision > 0:
 		text, err := templateText(revisions[0].template)
 		if err != nil {
 			return err
 		}
-		return o.output.object(t.Object, fmt.Sprintf("with revision #%d\n%s", o.revision, text))
+		return o.output.Object(t.Object, fmt.Sprintf("with revision #%d\n%s", o.revision, text))
 	}
-	return o.output.object(t.Object, "\n"+historyTable(revisions))
+	return o.output.Object(t.Object, "\n"+historyTable(revisions))
 }
 
 func historyTable(revisions []revision) string {

@@ -40,7 +40,7 @@ func rolloutUndoCommand(s *command.State) *cobra.Command {
 			if err := o.write.Complete(s.Errorf); err != nil {
 				return err
 			}
-			if err := o.output.complete(s.Out, o.write.DryRun); err != nil {
+			if err := o.output.Complete(s.Out, o.write.DryRun); err != nil {
 				return err
 			}
 			return o.visit(cmd.Context(), s, args, "rolled back", func(t *resource.Info) error { return o.undo(cmd.Context(), s, t) })
@@ -48,16 +48,16 @@ func rolloutUndoCommand(s *command.State) *cobra.Command {
 	}
 	o.addFlags(cmd, s)
 	o.write.AddDryRunFlag(cmd.Flags())
-	o.output.addFlags(cmd.Flags())
+	o.output.AddFlags(cmd.Flags())
 	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "The revision to rollback to. Default to 0 (last revision).")
 	return cmd
 }
 
 func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *resource.Info) error {
-	if _, isApplied := t.Object.GetAnnotations()[lastApplied]; isApplied {
+	if _, isApplied := t.Object.GetAnnotations()[command.LastApplied]; isApplied {
 		s.Errorf("Warning: resource %s/%s was previously managed with '%[3]s apply'. Rolling back will not update the %[4]s annotation, which may "+
 			"cause unexpected behavior on future '%[3]s apply' operations. Consider using '%[3]s apply' with your previous configuration file instead.",
-			t.Resource.APIResource().GVR.Resource, t.Name, s.Connection.FieldManager, lastApplied)
+			t.Resource.APIResource().GVR.Resource, t.Name, s.Connection.FieldManager, command.LastApplied)
 	}
 	if !isKind(t.Object, "Deployment", "DaemonSet", "StatefulSet") {
 		return fmt.Errorf("no rollbacker has been implemented for %q", t.Object.GroupVersionKind().GroupKind())
@@ -75,14 +75,14 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *reso
 		if err != nil {
 			return err
 		}
-		return o.output.object(t.Object, "will roll back to "+text)
+		return o.output.Object(t.Object, "will roll back to "+text)
 	}
 	if isPaused(t.Object) {
 		return errors.New("you cannot rollback a paused deployment; resume it first with 'anyctl rollout resume' and try again")
 	}
 	current, _, _ := unstructured.Get[map[string]any](t.Object, "spec", "template")
 	if reflect.DeepEqual(withoutHash(chosen.template), withoutHash(current)) {
-		return o.output.object(t.Object, fmt.Sprintf("skipped rollback (current template already matches revision %d)", o.toRevision))
+		return o.output.Object(t.Object, fmt.Sprintf("skipped rollback (current template already matches revision %d)", o.toRevision))
 	}
 	patchType, body, err := undoPatch(t.Object, chosen)
 	if err != nil {
@@ -92,7 +92,7 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *reso
 	if err != nil {
 		return fmt.Errorf("failed restoring revision %d: %s", o.toRevision, command.ServerMessage(err))
 	}
-	return o.output.object(changed, "rolled back")
+	return o.output.Object(changed, "rolled back")
 }
 
 // choose returns the revision toRevision, or the second-latest revision for 0.
@@ -153,5 +153,5 @@ func isKeptAnnotation(key string) bool {
 	if isController {
 		return slices.Contains([]string{"revision", "revision-history", "desired-replicas", "max-replicas"}, name)
 	}
-	return key == lastApplied || key == "deprecated.deployment.rollback.to"
+	return key == command.LastApplied || key == "deprecated.deployment.rollback.to"
 }

@@ -21,7 +21,7 @@ import (
 type scaleOptions struct {
 	objects                   resource.Finder
 	write                     flags.Write
-	output                    output
+	output                    command.Output
 	replicas, currentReplicas int
 	resourceVersion           string
 	timeout                   time.Duration
@@ -40,7 +40,7 @@ func scaleCommand(s *command.State) *cobra.Command {
 	o.objects.Selection.AddLabelFlag(fs)
 	o.objects.AddAllFlag(fs)
 	o.write.AddDryRunFlag(fs)
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.StringVar(&o.resourceVersion, "resource-version", "", "Precondition for resource version. Requires that the current resource version match this value in order to scale.")
 	fs.IntVar(&o.currentReplicas, "current-replicas", -1, "Precondition for current size. Requires that the current size of the resource match this value in order to scale. -1 (default) for no condition.")
 	fs.IntVar(&o.replicas, "replicas", 0, "The new desired number of replicas. Required.")
@@ -59,7 +59,7 @@ func (o *scaleOptions) complete(s *command.State) error {
 	case o.currentReplicas < -1:
 		return errors.New("The --current-replicas must specify an integer of -1 or greater")
 	}
-	return o.output.complete(s.Out, o.write.DryRun)
+	return o.output.Complete(s.Out, o.write.DryRun)
 }
 
 func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string) error {
@@ -110,7 +110,7 @@ func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *resource.
 			return err
 		}
 	}
-	return o.output.object(obj, "scaled")
+	return o.output.Object(obj, "scaled")
 }
 
 // setReplicas sets spec.replicas of the scale. With preconditions it reads, compares and updates the scale, and retries after

@@ -28,7 +28,7 @@ import (
 type setOptions struct {
 	objects     resource.Finder
 	write       flags.Write
-	output      output
+	output      command.Output
 	subresource string
 	// failure is the prefix of the error of a rejected change, as in kubectl.
 	failure string
@@ -136,7 +136,7 @@ func (o *setOptions) addFlags(cmd *cobra.Command, s *command.State) {
 	o.objects.AddAllFlag(fs)
 	o.write.AddDryRunFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.BoolVar(&o.objects.Local, "local", false, "If true, set will NOT contact api-server but run locally.")
 }
 
@@ -153,7 +153,7 @@ func (o *setOptions) complete(s *command.State, out io.Writer, resources []strin
 	case o.objects.Local && len(resources) > 0:
 		return errors.New("you must specify resources by --filename when --local is set")
 	}
-	return o.output.complete(out, o.write.DryRun)
+	return o.output.Complete(out, o.write.DryRun)
 }
 
 // run calls change for a copy of each object and sends the difference. For an unchanged object it prints the text unchanged, or
@@ -240,9 +240,9 @@ func (o *setOptions) set(ctx context.Context, t *resource.Info, operation, uncha
 	case err != nil:
 		return err
 	case isChanged:
-		return o.output.object(result, operation)
+		return o.output.Object(result, operation)
 	case unchanged != "":
-		return o.output.object(result, unchanged)
+		return o.output.Object(result, unchanged)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ const creationInterval = 500 * time.Millisecond
 
 type waitOptions struct {
 	objects    resource.Finder
-	output     output
+	output     command.Output
 	timeout    time.Duration
 	conditions []string
 }
@@ -48,7 +48,7 @@ func waitCommand(s *command.State) *cobra.Command {
 	addFiles(fs, s, &o.objects, "identifying the resource")
 	o.objects.Selection.AddFlags(fs)
 	o.objects.AddAllFlag(fs)
-	o.output.addFlags(fs)
+	o.output.AddFlags(fs)
 	fs.DurationVar(&o.timeout, "timeout", 30*time.Second, "The length of time to wait before giving up. Zero means check once and don't wait, negative means wait for a week.")
 	fs.StringArrayVar(&o.conditions, "for", nil, "The condition to wait on: [ready|create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]. Multiple conditions are waited for one after the other.")
 	return cmd
@@ -57,7 +57,7 @@ func waitCommand(s *command.State) *cobra.Command {
 func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) error {
 	display := progress.New(s.Err)
 	defer display.Close()
-	if err := o.output.complete(display.Above(s.Out), flags.DryRunNone); err != nil {
+	if err := o.output.Complete(display.Above(s.Out), flags.DryRunNone); err != nil {
 		return err
 	}
 	conditions, err := parseWaitConditions(o.conditions)
@@ -131,7 +131,7 @@ func (o *waitOptions) await(ctx, waitCtx context.Context, t *resource.Info, cond
 		if obj == nil {
 			obj = t.Object
 		}
-		if err := o.output.object(obj, "condition met"); err != nil {
+		if err := o.output.Object(obj, "condition met"); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/admin"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -24,7 +25,7 @@ func authCommand(s *command.State) *cobra.Command {
 		Short: "Inspect authorization",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(canICommand(s), whoamiCommand(s))
+	cmd.AddCommand(canICommand(s), whoamiCommand(s), admin.ReconcileCommand(s))
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-// Package pod implements the streaming commands: logs, exec, attach, cp, port-forward, proxy and debug.
+// Package pod implements the streaming commands: logs, exec, attach, run, cp, port-forward, proxy and debug.
 package pod
 
 import (
@@ -13,7 +13,7 @@ import (
 // Commands returns the package's commands.
 func Commands(s *command.State) []*cobra.Command {
 	return []*cobra.Command{
-		logsCommand(s), execCommand(s), attachCommand(s), copyCommand(s), portForwardCommand(s), proxyCommand(s), debugCommand(s),
+		logsCommand(s), execCommand(s), attachCommand(s), runCommand(s), copyCommand(s), portForwardCommand(s), proxyCommand(s), debugCommand(s),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 )
@@ -105,4 +106,14 @@ func WithoutHeader(text string) string {
 		text = rest
 	}
 	return text
+}
+
+// KeepFile reports err and the path of the editor's file.
+func KeepFile(s *command.State, path string, err error) error {
+	if path == "" {
+		return err
+	}
+	code := exit.Report(s.Err, err)
+	s.Errorf("A copy of your changes has been stored to %q", path)
+	return &exit.Error{Code: code}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package change
+package command
 
 import (
 	"bufio"
@@ -30,10 +30,10 @@ func TestOutput_OneLineOnTerminal(t *testing.T) {
 	lines := bufio.NewReader(screen)
 	obj := &unstructured.Object{Object: map[string]any{"kind": "X", "metadata": map[string]any{"name": "a\nx/fake\x1b[2J"}}}
 	for format, want := range map[string]string{"": "x/a x/fake\ufffd[2J updated\r\n", "name": "x/a x/fake\ufffd[2J\r\n"} {
-		o := &output{Flags: *print.NewFlags()}
+		o := &Output{Flags: *print.NewFlags()}
 		o.Output = format
-		require.NoError(t, o.complete(display.Above(out), flags.DryRunNone))
-		require.NoError(t, o.object(obj, "updated"))
+		require.NoError(t, o.Complete(display.Above(out), flags.DryRunNone))
+		require.NoError(t, o.Object(obj, "updated"))
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)
 		assert.Equal(t, want, line, format)
