@@ -50,8 +50,8 @@ func newOracle(t *testing.T) *oracle {
 	kubeconfig := cluster.Kubeconfig(t)
 	cluster.NeedComponents(t, "kube-controller-manager", "kube-scheduler", "nodes")
 	o := &oracle{
-		kubectl: &program{path: cluster.Kubectl(t), home: t.TempDir(), kubeconfig: kubeconfig},
-		anyctl:  &program{path: buildAnyctl(t), home: t.TempDir(), kubeconfig: kubeconfig},
+		kubectl: &program{path: cluster.Kubectl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: cluster.Kubectl(t)},
+		anyctl:  &program{path: buildAnyctl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: cluster.Kubectl(t)},
 		client:  client.Connect(t, "admin"),
 	}
 	o.fixtures = client.NewNamespace(t, o.client)

@@ -16,8 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
-
-	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // runTimeout bounds one program. It is long: the machine may be busy.
@@ -29,6 +27,7 @@ type program struct {
 	home string // with the discovery cache
 	// kubeconfig is the sandbox's.
 	kubeconfig string
+	kubectl    string // the path of kubectl
 }
 
 // result is the effect of a run.
@@ -104,7 +103,7 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 	require.NoError(t, err)
 	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir = dir
-	path := filepath.Dir(cluster.Kubectl(t)) + string(filepath.ListSeparator) + os.Getenv("PATH") // anyctl runs kubectl for -k
+	path := filepath.Dir(p.kubectl) + string(filepath.ListSeparator) + os.Getenv("PATH") // anyctl runs kubectl for -k
 	cmd.Env = append([]string{
 		"KUBECONFIG=" + kubeconfig, "HOME=" + p.home, "PATH=" + path, "TMPDIR=" + os.TempDir(),
 	}, c.env...)

@@ -159,7 +159,8 @@ func covers(owner, part rule) bool {
 func coversResources(owner, resources []string) bool {
 	return !slices.ContainsFunc(resources, func(resource string) bool {
 		_, subresource, isSubresource := strings.Cut(resource, "/")
-		return !slices.Contains(owner, "*") && !slices.Contains(owner, resource) && !(isSubresource && slices.Contains(owner, "*/"+subresource))
+		isCovered := slices.Contains(owner, "*") || slices.Contains(owner, resource) || isSubresource && slices.Contains(owner, "*/"+subresource)
+		return !isCovered
 	})
 }
 

@@ -39,7 +39,7 @@ func replaceCommand(s *command.State) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	addFiles(fs, s, &o.objects, "to use to replace the resource")
-	o.Creation.AddFlags(fs)
+	o.AddFlags(fs)
 	o.Write.AddValidateFlag(fs)
 	fs.StringVar(&o.deletion.cascade, "cascade", "background", `Must be "background", "orphan", or "foreground". Selects the deletion cascading strategy for the dependents (e.g. Pods created by a ReplicationController).`)
 	fs.Lookup("cascade").NoOptDefVal = "background"

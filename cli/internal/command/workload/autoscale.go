@@ -40,7 +40,7 @@ func autoscaleCommand(s *command.State) *cobra.Command {
 	o.objects.Connection = s.Connection
 	o.objects.Files.In = s.In
 	o.objects.Files.AddFlags(fs, "identifying the resource to autoscale")
-	o.Creation.AddFlags(fs)
+	o.AddFlags(fs)
 	fs.Int32Var(&o.min, "min", -1, "The lower limit for the number of pods that can be set by the autoscaler. If it's not specified or negative, the server will apply a default value.")
 	fs.Int32Var(&o.max, "max", -1, "The upper limit for the number of pods that can be set by the autoscaler. Required.")
 	_ = cmd.MarkFlagRequired("max") // cannot fail: the flag exists
