@@ -4,8 +4,6 @@ import (
 	"iter"
 	"maps"
 
-	"github.com/itchyny/gojq"
-
 	"github.com/anykind/anykind/cli/internal/nested"
 )
 
@@ -16,7 +14,7 @@ func pull(objects func(yield func(map[string]any) bool)) (func() (map[string]any
 
 // filter removes objects and fields from the output.
 type filter struct {
-	where             *gojq.Code
+	where             *Where
 	neat              bool
 	hideManagedFields bool
 }
@@ -25,22 +23,15 @@ func (f *Flags) newFilter(format string) (*filter, error) {
 	// As in kubectl, --show-managed-fields has an effect on these formats only.
 	encodes := format == "json" || format == "yaml" || format == "kyaml"
 	result := &filter{neat: f.Neat, hideManagedFields: encodes && !f.ShowManagedFields}
-	if f.Where != "" {
-		code, err := compileJQ(f.Where)
-		if err != nil {
-			return nil, err
-		}
-		result.where = code
-	}
-	return result, nil
+	var err error
+	result.where, err = ParseWhere(f.Where)
+	return result, err
 }
 
 // apply returns the object to print and whether to print it. The result shares unchanged parts with the argument.
 func (f *filter) apply(object map[string]any) (map[string]any, bool, error) {
-	if f.where != nil {
-		if keep, err := holds(f.where, object); err != nil || !keep {
-			return nil, false, err
-		}
+	if keep, err := f.where.holds(object); err != nil || !keep {
+		return nil, false, err
 	}
 	if f.neat {
 		return Neat(object), true, nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/flagset"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -35,18 +36,29 @@ type Finder struct {
 	// DefinitionsLast finds the resources of all objects in files first, and yields CustomResourceDefinitions last: deleting a
 	// definition deletes its objects.
 	DefinitionsLast bool
+	// Where is the value of --where: a jq expression that must hold for an object, in the server's version. Without names it selects
+	// objects of a type, as selectors do. With names and files, other objects are left out.
+	Where string
 	// Local sends no request. The objects are those of Files.
 	Local bool
 }
 
-// AddFlags defines -f, -R, -l, --field-selector, -A and --all. Flags and shorthands of fs and of without are left out, as
+// AddFlags defines -f, -R, -l, --field-selector, --where, -A and --all. Flags and shorthands of fs and of without are left out, as
 // [flags.Connection.AddFlags] does.
 func (f *Finder) AddFlags(fs *pflag.FlagSet, without ...string) {
 	flagset.Define(fs, func(fs *pflag.FlagSet) {
 		f.Files.AddFlags(fs, "identifying the resource")
 		f.Selection.AddFlags(fs)
+		f.AddWhereFlag(fs)
 		f.AddAllFlag(fs)
 	}, without...)
+}
+
+// AddWhereFlag defines --where, unless fs has it.
+func (f *Finder) AddWhereFlag(fs *pflag.FlagSet) {
+	flagset.Define(fs, func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.Where, "where", f.Where, "Select only objects for which this jq expression holds (e.g. '.spec.replicas > 1').")
+	})
 }
 
 // AddAllFlag defines --all, unless fs has it.
@@ -98,8 +110,13 @@ func (f *Finder) fromArgs(ctx context.Context, args []string, read bool) iter.Se
 			yield(nil, err)
 			return
 		}
+		where, err := print.ParseWhere(f.Where)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		for _, t := range targets {
-			if t.Name != "" && !read {
+			if t.Name != "" && !read && where == nil {
 				if !yield(named(t.Resource, t.Name, namespace), nil) {
 					return
 				}
@@ -110,12 +127,31 @@ func (f *Finder) fromArgs(ctx context.Context, args []string, read bool) iter.Se
 				if err != nil && t.Name != "" {
 					info = named(t.Resource, t.Name, namespace)
 				}
+				if info, err = filter(where, info, err); info == nil && err == nil {
+					continue
+				}
 				if !yield(info, err) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// filter returns nil for an object without the condition. An error of the condition has an Info without Object.
+func filter(where *print.Where, info *Info, err error) (*Info, error) {
+	if err != nil || where == nil {
+		return info, err
+	}
+	keep, err := where.Match(info.Object)
+	switch {
+	case err != nil:
+		info.Object = nil
+		return info, err
+	case !keep:
+		return nil, nil
+	}
+	return info, nil
 }
 
 // newInfo returns the Info of obj, or nil for nil. namespace is the default for an object without a namespace.
@@ -147,6 +183,12 @@ func (f *Finder) fromFiles(ctx context.Context, args []string, read bool) iter.S
 			yield(nil, err)
 			return
 		}
+		where, err := print.ParseWhere(f.Where)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		read = read || where != nil
 		if f.DefinitionsLast {
 			find, objects = findAll(ctx, find, objects)
 		}
@@ -157,6 +199,9 @@ func (f *Finder) fromFiles(ctx context.Context, args []string, read bool) iter.S
 			}
 			if err != nil {
 				info = nil
+			}
+			if info, err = filter(where, info, err); info == nil && err == nil {
+				continue
 			}
 			if !yield(info, err) || ctx.Err() != nil {
 				return

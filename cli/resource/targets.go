@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/anykind/anykind/cli/exit"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -51,20 +52,32 @@ func (f *Finder) Targets(ctx context.Context, args []string) ([]Target, error) {
 		return nil, exit.WithHelp(errors.New("You must provide one or more resources by argument or filename."),
 			"\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'")
 	}
-	return f.typeTargets(ctx, types, names, bySelector || f.AllowTypes || f.All)
+	return f.typeTargets(ctx, types, names, bySelector || f.AllowTypes || f.All || f.Where != "")
 }
 
-// Visit calls visit for every object of targets. It continues after errors and returns them joined, and stops if ctx is done.
+// Visit calls visit for every object of targets for which Where holds. It continues after errors and returns them joined, and stops if ctx is done.
 // found is the number of objects.
 func (f *Finder) Visit(ctx context.Context, targets []Target,
 	visit func(ctx context.Context, in *dynamic.Resource, obj *unstructured.Object) error,
 ) (found int, err error) {
+	where, err := print.ParseWhere(f.Where)
+	if err != nil {
+		return 0, err
+	}
 	var errs []error
 	for _, target := range targets {
 		for obj, err := range target.Objects(ctx, f.Selection.ListOptions()) {
 			if err != nil {
 				errs = append(errs, err)
 				break
+			}
+			keep, err := where.Match(obj)
+			switch {
+			case err != nil:
+				errs = append(errs, err)
+				continue
+			case !keep:
+				continue
 			}
 			found++
 			if err := visit(ctx, In(target.Resource, obj), obj); err != nil {

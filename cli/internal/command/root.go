@@ -186,6 +186,7 @@ func completeFlagValues(s *State, commands []*cobra.Command) {
 		"dry-run":   cobra.FixedCompletions([]string{"client", "none", "server"}, cobra.ShellCompDirectiveNoFileComp),
 		"validate":  cobra.FixedCompletions([]string{"ignore", "strict", "warn"}, cobra.ShellCompDirectiveNoFileComp),
 		"container": s.Connection.CompleteContainers,
+		"where":     s.Connection.CompleteWhere,
 	}
 	for _, cmd := range commands {
 		for flag, function := range functions {

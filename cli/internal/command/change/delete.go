@@ -62,6 +62,7 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 	addFiles(fs, s, &o.objects, "containing the resource to delete")
 	o.objects.Selection.AddFlags(fs)
 	o.objects.AddAllFlag(fs)
+	o.objects.AddWhereFlag(fs)
 	o.objects.RejectNamesWithAll = true
 	o.objects.DefinitionsLast = true
 	o.write.AddDryRunFlag(fs)
@@ -84,7 +85,7 @@ func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
 	if err := o.write.Complete(s.Errorf); err != nil {
 		return err
 	}
-	if (o.objects.All || selection.LabelSelector != "" || selection.FieldSelector != "") && !cmd.Flags().Changed("ignore-not-found") {
+	if (o.objects.All || selection.LabelSelector != "" || selection.FieldSelector != "" || o.objects.Where != "") && !cmd.Flags().Changed("ignore-not-found") {
 		o.ignoreNotFound = true
 	}
 	switch {

@@ -43,6 +43,7 @@ func editCommand(s *command.State) *cobra.Command {
 	o.objects.AllowTypes = true
 	addFiles(fs, s, &o.objects, "to use to edit the resource")
 	o.objects.Selection.AddLabelFlag(fs)
+	o.objects.AddWhereFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
 	o.write.AddValidateFlag(fs)
 	o.output.Flags = *print.NewFlags()

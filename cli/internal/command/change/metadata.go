@@ -99,6 +99,7 @@ func (o *metadataOptions) command(s *command.State) *cobra.Command {
 	addFiles(fs, s, &o.objects, "identifying the resource to update the "+o.field.plural)
 	o.objects.Selection.AddFlags(fs)
 	o.objects.AddAllFlag(fs)
+	o.objects.AddWhereFlag(fs)
 	o.write.AddDryRunFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
 	o.output.AddFlags(fs)

@@ -57,6 +57,7 @@ func (o *rolloutOptions) addFlags(cmd *cobra.Command, s *command.State) {
 	o.objects.AllowTypes = true
 	addFiles(cmd.Flags(), s, &o.objects, "identifying the resource to get from a server")
 	o.objects.Selection.AddLabelFlag(cmd.Flags())
+	o.objects.AddWhereFlag(cmd.Flags())
 }
 
 // checkArgs returns an error without arguments and files.

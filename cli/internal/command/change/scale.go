@@ -39,6 +39,7 @@ func scaleCommand(s *command.State) *cobra.Command {
 	addFiles(fs, s, &o.objects, "identifying the resource to set a new size")
 	o.objects.Selection.AddLabelFlag(fs)
 	o.objects.AddAllFlag(fs)
+	o.objects.AddWhereFlag(fs)
 	o.write.AddDryRunFlag(fs)
 	o.output.AddFlags(fs)
 	fs.StringVar(&o.resourceVersion, "resource-version", "", "Precondition for resource version. Requires that the current resource version match this value in order to scale.")

@@ -134,6 +134,7 @@ func (o *setOptions) addFlags(cmd *cobra.Command, s *command.State) {
 	addFiles(fs, s, &o.objects, "identifying the resource to get from a server")
 	o.objects.Selection.AddLabelFlag(fs)
 	o.objects.AddAllFlag(fs)
+	o.objects.AddWhereFlag(fs)
 	o.write.AddDryRunFlag(fs)
 	o.write.AddFieldManagerFlag(fs)
 	o.output.AddFlags(fs)

@@ -48,6 +48,7 @@ func waitCommand(s *command.State) *cobra.Command {
 	addFiles(fs, s, &o.objects, "identifying the resource")
 	o.objects.Selection.AddFlags(fs)
 	o.objects.AddAllFlag(fs)
+	o.objects.AddWhereFlag(fs)
 	o.output.AddFlags(fs)
 	fs.DurationVar(&o.timeout, "timeout", 30*time.Second, "The length of time to wait before giving up. Zero means check once and don't wait, negative means wait for a week.")
 	fs.StringArrayVar(&o.conditions, "for", nil, "The condition to wait on: [ready|create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]. Multiple conditions are waited for one after the other.")

@@ -67,7 +67,6 @@ func registerCompletions(s *command.State, cmd *cobra.Command) {
 		"output":        s.Connection.CompleteOutput(print.Formats()),
 		"label-columns": s.Connection.CompleteLabels,
 		"sort-by":       s.Connection.CompleteFields,
-		"where":         s.Connection.CompleteWhere,
 	} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 			s.Errorf("error: %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -20,11 +21,13 @@ type nodeOptions struct {
 	*command.State
 
 	selection flags.Selection
+	where     string
 	write     flags.Write
 }
 
 func (o *nodeOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.selection.LabelSelector, "selector", "l", "", "Selector (label query) of the nodes")
+	cmd.Flags().StringVar(&o.where, "where", "", "Select only nodes for which this jq expression holds (e.g. '.spec.unschedulable').")
 	o.write.AddDryRunFlag(cmd.Flags())
 }
 
@@ -63,12 +66,16 @@ type node struct {
 // nodes returns the nodes named by the arguments or matching the selector. It fails as a whole if a node cannot be read.
 func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 	switch {
-	case len(args) == 0 && !cmd.Flags().Changed("selector"):
+	case len(args) == 0 && !cmd.Flags().Changed("selector") && o.where == "":
 		return nil, command.UsageError(cmd, "USAGE: %s [flags]", cmd.Use)
 	case len(args) > 0 && o.selection.LabelSelector != "":
 		return nil, command.UsageError(cmd, "error: cannot specify both a node name and a --selector option")
 	}
 	if err := o.write.Complete(o.Errorf); err != nil {
+		return nil, err
+	}
+	where, err := print.ParseWhere(o.where)
+	if err != nil {
 		return nil, err
 	}
 	ctx := cmd.Context()
@@ -86,7 +93,9 @@ func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, node{obj, resource})
+		if nodes, err = appendMatching(nodes, node{obj, resource}, where); err != nil {
+			return nil, err
+		}
 	}
 	if len(args) > 0 {
 		return nodes, nil
@@ -95,9 +104,19 @@ func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, node{obj, resource})
+		if nodes, err = appendMatching(nodes, node{obj, resource}, where); err != nil {
+			return nil, err
+		}
 	}
 	return nodes, nil
+}
+
+func appendMatching(nodes []node, n node, where *print.Where) ([]node, error) {
+	keep, err := where.Match(n.Object)
+	if keep {
+		nodes = append(nodes, n)
+	}
+	return nodes, err
 }
 
 // nodeName returns the name in an argument, NAME or node/NAME.

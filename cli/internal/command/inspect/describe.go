@@ -50,6 +50,7 @@ func describeCommand(s *command.State) *cobra.Command {
 	cmd.Flags().BoolVar(&d.showEvents, "show-events", d.showEvents,
 		"Show the events of the objects; by default those of a single object that is named")
 	d.finder.Selection.AddChunkFlag(cmd.Flags())
+	d.finder.AddWhereFlag(cmd.Flags())
 	d.finder.Files.AddFlags(cmd.Flags(), "containing the objects to describe")
 	return cmd
 }

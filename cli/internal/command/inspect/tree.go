@@ -47,6 +47,7 @@ func treeCommand(s *command.State) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&o.finder.Selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
 	cmd.Flags().BoolVarP(&o.finder.Selection.AllNamespaces, "all-namespaces", "A", false, "Show the objects of all namespaces")
+	o.finder.AddWhereFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.exitWithState, "exit-code", false, "End with exit code 1 unless every object is Current")
 	return cmd
 }
