@@ -75,6 +75,17 @@ func NewConnection() *Connection {
 	return c
 }
 
+// ForContext returns a connection to another context. It has the flags and hooks of c, except for the flags that name or change a server, a
+// user or a credential.
+func (c *Connection) ForContext(name string) *Connection {
+	return &Connection{
+		Kubeconfig: c.Kubeconfig, Context: name, NamespaceFlag: c.NamespaceFlag, Insecure: c.Insecure,
+		As: c.As, AsUID: c.AsUID, AsGroups: c.AsGroups, AsUserExtra: c.AsUserExtra,
+		RequestTimeout: c.RequestTimeout, DisableCompression: c.DisableCompression, CacheDir: c.CacheDir,
+		UserAgent: c.UserAgent, FieldManager: c.FieldManager, OnWarning: c.OnWarning, OnAttempt: c.OnAttempt, CheckExec: c.CheckExec,
+	}
+}
+
 // AddFlags defines kubectl's connection flags in fs, usually the persistent flags of the root command. Flags and shorthands of fs
 // are left out, and so are flags and shorthands in without: AddFlags(fs, "password", "-s"). A program's own flag can set a field of c
 // in place of a flag that is left out.

@@ -22,6 +22,8 @@ type TableOptions struct {
 	WithKind bool
 	// WithNamespace adds the namespace as the first column.
 	WithNamespace bool
+	// WithContext adds the context of SetContext as the first column.
+	WithContext bool
 	// WithEvents adds the type of the watch event as the first column.
 	WithEvents bool
 	// WithSeparator writes an empty line before the first row and its header.
@@ -38,6 +40,7 @@ type Table struct {
 	definitions []metav1.TableColumnDefinition
 	rows        int
 	cells       []string
+	context     string
 }
 
 // Include returns the part of objects needed in rows by the flags, and by a column of namespaces.
@@ -74,6 +77,9 @@ func (f *Flags) Table(w io.Writer, opts *TableOptions) (*Table, error) {
 // Rows returns the number of rows, written or held.
 func (t *Table) Rows() int { return t.rows }
 
+// SetContext sets the context of the next rows. It needs TableOptions.WithContext.
+func (t *Table) SetContext(name string) { t.context = name }
+
 // Row writes a row. A header precedes the first row and each row with new columns.
 func (t *Table) Row(row *dynamic.TableRow) error { return t.event("", row) }
 
@@ -102,6 +108,9 @@ func (t *Table) event(eventType string, row *dynamic.TableRow) error {
 	}
 	t.rows++
 	t.cells = t.cells[:0]
+	if t.opts.WithContext {
+		t.cells = append(t.cells, t.context)
+	}
 	if t.opts.WithEvents {
 		t.cells = append(t.cells, eventCell(eventType))
 	}
@@ -122,6 +131,9 @@ func (t *Table) header() error {
 		return nil
 	}
 	var cells []string
+	if t.opts.WithContext {
+		cells = append(cells, "CONTEXT")
+	}
 	if t.opts.WithEvents {
 		cells = append(cells, "EVENT")
 	}

@@ -34,6 +34,7 @@ type getCommand struct {
 	watch, watchOnly, outputWatchEvents bool
 	ignoreNotFound                      bool
 	oneTable                            bool
+	contexts                            []string
 }
 
 func newGet(s *command.State) *cobra.Command {
@@ -58,6 +59,7 @@ func newGet(s *command.State) *cobra.Command {
 	fs.BoolVar(&c.ignoreNotFound, "ignore-not-found", false, "If set to true, suppresses NotFound error for specific objects that do not exist. Using this flag with commands that query for collections of resources has no effect when no resources are found.")
 	fs.StringVar(&c.subresource, "subresource", "", "If specified, gets the subresource of the requested object.")
 	fs.BoolVar(&c.oneTable, "one-table", false, "Print several kinds in one table with the columns of all, as a watch does.")
+	fs.StringSliceVar(&c.contexts, "contexts", nil, "Get the objects of several kubeconfig contexts at once, with a column of the context. A cluster that cannot be reached delays no others; --request-timeout limits the wait for it.")
 	registerCompletions(s, cmd)
 	return cmd
 }
@@ -95,6 +97,9 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 			ignored = "will be ignored"
 		}
 		c.Errorf("warning: %s requested, --sort-by %s", name, ignored)
+	}
+	if len(c.contexts) > 0 {
+		return c.runContexts(ctx, args)
 	}
 	targets, err := c.finder.Targets(ctx, args)
 	if err != nil {

@@ -1,0 +1,93 @@
+package oracle
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+)
+
+// withServers writes the sandbox's kubeconfig with further contexts, each with a server of its own, and returns the path.
+func withServers(t *testing.T, servers map[string]string) string {
+	t.Helper()
+	data, err := os.ReadFile(cluster.Kubeconfig(t))
+	require.NoError(t, err)
+	var config map[string]any
+	require.NoError(t, yaml.Unmarshal(data, &config))
+	for name, server := range servers {
+		config["clusters"] = append(config["clusters"].([]any), map[string]any{"name": name, "cluster": map[string]any{"server": server}})
+		config["contexts"] = append(config["contexts"].([]any), map[string]any{"name": name, "context": map[string]any{"cluster": name, "user": ""}})
+	}
+	data, err = yaml.Marshal(config)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	return path
+}
+
+func TestAnyctl_SeveralContexts(t *testing.T) {
+	o := newPrograms(t)
+	o.fixtures = client.NewNamespace(t, o.client)
+	o.apply(t, o.fixtures, whereObjects)
+	kubeconfig := " -n $NS --kubeconfig=" + withServers(t, map[string]string{"dead": "https://127.0.0.1:1"})
+	const refused = `context dead: The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port\?\n`
+	for _, c := range []struct {
+		line, stdout, stderr string
+		fails                bool
+	}{
+		{"get cm red blue --contexts admin,token", `^CONTEXT +NAME +DATA +AGE\nadmin +red +1 +\S+\nadmin +blue +1 +\S+\ntoken +red +1 +\S+\ntoken +blue +1 +\S+\n$`, `^$`, false},
+		{"get cm red --contexts dead,token", `^CONTEXT +NAME +DATA +AGE\ntoken +red +1 +\S+\n$`, "^" + refused + "$", true},
+		{"get cm --contexts admin,limited", `(admin +\S+ +1 +\S+\n){3}`, `^context limited: Error from server \(Forbidden\): configmaps is forbidden`, true},
+		{"get cm red --contexts=admin,none", `admin +red`, `^context none: Error in configuration: .*none`, true},
+		{"get cm/red deploy/large --contexts=admin --no-headers", `^admin +configmap/red +1 +\S+\nadmin +deployment\.apps/large`, `^$`, false},
+		{"get cm -A -l app=web --contexts=admin --where '.data.color == \"red\"'", `^CONTEXT +NAMESPACE +NAME +DATA +AGE\nadmin +\S+ +red +1 +\S+\n$`, `^$`, false},
+		{"get cm -l app=none --contexts=admin,token", `^$`, "^No resources found\n$", false},
+		{"get cm none --contexts=admin", `^$`, `^context admin: Error from server \(NotFound\): configmaps "none" not found\n$`, true},
+		{"get cm --contexts=admin -o json", `^$`, `^error: --contexts prints tables`, true},
+		{"get cm --contexts=admin -w", `^$`, `^error: --contexts is incompatible with --watch`, true},
+		{"get cm --contexts=admin --context=token", `^$`, `^error: --contexts is incompatible with --context`, true},
+	} {
+		r := o.anyctl.run(t, &oracleCase{line: c.line + kubeconfig}, o.fixtures, o.kubectl)
+		assert.Equal(t, c.fails, r.code != 0, "%s: %s", c.line, r.stderr)
+		assert.Regexp(t, c.stdout, r.stdout, c.line)
+		assert.Regexp(t, c.stderr, r.stderr, c.line)
+	}
+}
+
+// TestAnyctl_SilentCluster reads the rows of a cluster while another accepts connections and never answers.
+func TestAnyctl_SilentCluster(t *testing.T) {
+	o := newPrograms(t)
+	o.fixtures = client.NewNamespace(t, o.client)
+	o.apply(t, o.fixtures, whereObjects)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	kubeconfig := withServers(t, map[string]string{"silent": "https://" + listener.Addr().String()})
+	cmd := o.anyctl.command(t.Context(), t, &oracleCase{line: "get cm red --request-timeout=3s --contexts silent,admin --no-headers --kubeconfig=" + kubeconfig + " -n $NS"}, o.fixtures)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	require.NoError(t, cmd.Start())
+	reader := bufio.NewReader(stdout)
+	line, err := reader.ReadString('\n')
+	require.NoError(t, err)
+	assert.Regexp(t, `^admin +red +1 `, line)
+	require.NoError(t, listener.Close()) // the kernel resets the waiting connection
+	rest, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	assert.Empty(t, rest)
+	require.Error(t, cmd.Wait())
+	assert.Equal(t, 1, cmd.ProcessState.ExitCode())
+	assert.Regexp(t, `^context silent: `, stderr.String())
+}
