@@ -37,6 +37,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/plans"
 	"github.com/anykind/anykind/cli/internal/command/plugin"
 	"github.com/anykind/anykind/cli/internal/command/pod"
+	"github.com/anykind/anykind/cli/internal/command/role"
 	"github.com/anykind/anykind/cli/internal/command/validate"
 	"github.com/anykind/anykind/cli/internal/command/workload"
 	"github.com/anykind/anykind/cli/internal/printable"
@@ -71,7 +72,7 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 	all := slices.Concat(
 		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
 		definition.Commands(state), plans.Commands(state), validate.Commands(state), cluster.Commands(state), plugin.Commands(state), kuberc.Commands(state),
-		admin.Commands(state), workload.Commands(state),
+		admin.Commands(state), workload.Commands(state), role.Commands(state),
 	)
 	chosen := all
 	if len(names) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/applysets"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
@@ -34,8 +36,11 @@ type deleteOptions struct {
 	ignoreNotFound bool
 	interactive    bool
 	format         string
-	raw            string
-	set            applysets.Flags
+	// output is the format for whole objects, or nil for lines.
+	output  *print.Flags
+	printer *print.Printer
+	raw     string
+	set     applysets.Flags
 }
 
 // deleted is an object after its DELETE request.
@@ -77,7 +82,7 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 	fs.BoolVarP(&o.interactive, "interactive", "i", false, "If true, delete resource only when user confirms.")
 	o.set.AddFlags(fs, "to delete, with its parent")
 	fs.StringVar(&o.raw, "raw", "", "Raw URI to DELETE to the server. Uses the transport specified by the kubeconfig file.")
-	fs.StringVarP(&o.format, "output", "o", "", `Output mode. Use "-o name" for shorter output (resource/name).`)
+	fs.StringVarP(&o.format, "output", "o", "", `Output mode. Use "-o name" for shorter output (resource/name), or json, yaml or another format of get for the objects before their deletion.`)
 }
 
 func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
@@ -106,9 +111,15 @@ func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
 
 // warn rejects conflicting flags and prints warnings.
 func (o *deleteOptions) warn(s *command.State) error {
+	if o.format != "" && o.format != "name" {
+		output := print.NewFlags()
+		output.Output = o.format
+		if _, err := output.Printer(io.Discard); err != nil {
+			return err
+		}
+		o.output = output
+	}
 	switch {
-	case o.format != "" && o.format != "name":
-		return fmt.Errorf("unexpected -o output mode: %v. We only support '-o name'", o.format)
 	case o.force && o.gracePeriod > 0:
 		return errors.New("--force and --grace-period greater than 0 cannot be specified together")
 	case o.force:
@@ -187,10 +198,15 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 	defer display.Close()
 	out := *s
 	out.Out = display.Above(s.Out)
+	if o.output != nil {
+		if o.printer, err = o.output.Printer(out.Out); err != nil {
+			return nil, 0, err
+		}
+	}
 	count := &command.Tally{Verb: "deleted"}
 	var errs []error
 	warnedOfScope := o.objects.Selection.AllNamespaces || s.Connection.NamespaceFlag == ""
-	for t, err := range o.objects.Objects(ctx, args, false) {
+	for t, err := range o.objects.Objects(ctx, args, o.printer != nil) {
 		if err == nil && confirmed != nil && !confirmed[t.Namespace+"/"+t.String()] {
 			continue
 		}
@@ -251,6 +267,9 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *resourc
 }
 
 func (o *deleteOptions) printDeleted(s *command.State, t *resource.Info) error {
+	if o.printer != nil {
+		return o.printer.Object(t.Object)
+	}
 	kind := t.Resource.APIResource().GVK
 	return o.printLine(s, kindName(kind.Kind, kind.Group), t.Name, t.Namespace)
 }

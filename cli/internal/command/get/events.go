@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cli/exit"
@@ -28,8 +30,11 @@ type eventsCommand struct {
 	output                          *print.Flags
 	allNamespaces, watch, noHeaders bool
 	forObject                       string
-	types                           []string
-	chunkSize                       int64
+	// owned includes the events of the objects that the object of forObject owns. involved are their UIDs, or nil.
+	owned     bool
+	involved  sets.Set[types.UID]
+	types     []string
+	chunkSize int64
 }
 
 func newEvents(s *command.State) *cobra.Command {
@@ -40,6 +45,7 @@ func newEvents(s *command.State) *cobra.Command {
 	fs.BoolVarP(&c.watch, "watch", "w", false, "After listing the requested events, watch for more events.")
 	fs.BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "If present, list the requested object(s) across all namespaces. Namespace in current context is ignored even if specified with --namespace.")
 	fs.StringVar(&c.forObject, "for", "", "Filter events to only those pertaining to the specified resource.")
+	fs.BoolVar(&c.owned, "owned", false, "With --for, also the events of all objects that the object owns, such as the replica sets and pods of a deployment.")
 	fs.StringSliceVar(&c.types, "types", nil, "Output only events of given types.")
 	fs.BoolVar(&c.noHeaders, "no-headers", false, "When using the default output format, don't print headers.")
 	fs.Int64Var(&c.chunkSize, "chunk-size", 500, "Return large lists in chunks rather than all at once.")
@@ -59,6 +65,12 @@ func (c *eventsCommand) run(cmd *cobra.Command, args []string) error {
 	selector, err := c.selector(ctx)
 	if err != nil {
 		return err
+	}
+	if c.owned {
+		if err := c.findOwned(ctx); err != nil {
+			return err
+		}
+		selector = ""
 	}
 	events, err := c.Connection.Handle(ctx, "events.v1.")
 	if err != nil {
@@ -109,6 +121,9 @@ func (c *eventsCommand) selector(ctx context.Context) (string, error) {
 }
 
 func (c *eventsCommand) selects(event *unstructured.Object) bool {
+	if c.involved != nil && !c.involved.Has(types.UID(nested.String(event.Object, "involvedObject", "uid"))) {
+		return false
+	}
 	return len(c.types) == 0 || slices.ContainsFunc(c.types, func(eventType string) bool {
 		return strings.EqualFold(eventType, nested.String(event.Object, "type"))
 	})

@@ -23,6 +23,9 @@ type nodeOptions struct {
 	selection flags.Selection
 	where     string
 	write     flags.Write
+	output    *print.Flags
+	// printer is nil for drain.
+	printer *print.Printer
 }
 
 func (o *nodeOptions) addFlags(cmd *cobra.Command) {
@@ -40,10 +43,14 @@ func uncordonCommand(s *command.State) *cobra.Command {
 }
 
 func schedulingCommand(s *command.State, unschedulable bool, use, short, example string) *cobra.Command {
-	o := &nodeOptions{State: s}
+	o := &nodeOptions{State: s, output: print.NewFlags()}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.printer, err = o.output.Printer(s.Out); err != nil {
+				return err
+			}
 			nodes, err := o.nodes(cmd, args)
 			if err != nil {
 				return err
@@ -53,6 +60,7 @@ func schedulingCommand(s *command.State, unschedulable bool, use, short, example
 		},
 	}
 	o.addFlags(cmd)
+	o.output.AddObjectFlags(cmd.Flags())
 	return cmd
 }
 
@@ -137,6 +145,15 @@ func (o *nodeOptions) report(kind, name, operation string) {
 	_ = o.Printf("%s/%s %s%s\n", kind, name, operation, o.write.DryRun.Suffix())
 }
 
+// reportNode prints a node in the format of -o, or the operation.
+func (o *nodeOptions) reportNode(obj *unstructured.Object, operation string) {
+	if o.printer == nil {
+		o.report("node", obj.GetName(), operation)
+		return
+	}
+	_ = o.printer.Changed(obj, operation+o.write.DryRun.Suffix()) // a broken pipe shows at the end of the program
+}
+
 // setUnschedulable sets spec.unschedulable of nodes. Errors are printed and, as in kubectl, do not change the exit code.
 func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool) {
 	verb := "uncordon"
@@ -148,7 +165,7 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 	for _, n := range nodes {
 		is, _, err := unstructured.Get[bool](n.Object, "spec", "unschedulable")
 		if err == nil && is == unschedulable {
-			o.report("node", n.GetName(), "already "+state)
+			o.reportNode(n.Object, "already "+state)
 			continue
 		}
 		if err == nil && o.write.DryRun != flags.DryRunClient {
@@ -160,12 +177,15 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 			if !unschedulable { // kubectl's patch of typed objects removes the field, too
 				patch = []byte(`{"spec":{"unschedulable":null}}`)
 			}
-			_, err = n.resource.Patch(ctx, n.GetName(), types.StrategicMergePatchType, patch, opts)
+			var patched *unstructured.Object
+			if patched, err = n.resource.Patch(ctx, n.GetName(), types.StrategicMergePatchType, patch, opts); err == nil {
+				n.Object = patched
+			}
 		}
 		if err != nil {
 			o.Errorf("error: unable to %s node %q: %v", verb, n.GetName(), command.ServerMessage(err))
 			continue
 		}
-		o.report("node", n.GetName(), state)
+		o.reportNode(n.Object, state)
 	}
 }

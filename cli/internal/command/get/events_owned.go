@@ -1,0 +1,58 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/anykind/anykind/cli/internal/ownertree"
+)
+
+// findOwned sets the UIDs of the object of --for and of all objects that it owns.
+func (c *eventsCommand) findOwned(ctx context.Context) error {
+	switch {
+	case c.forObject == "":
+		return errors.New("--owned needs --for, the owner")
+	case c.watch:
+		return errors.New("--owned is incompatible with --watch")
+	}
+	kind, name, _ := strings.Cut(c.forObject, "/")
+	handle, err := c.Connection.Handle(ctx, kind)
+	if err != nil {
+		return err
+	}
+	obj, err := handle.Get(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	client, err := c.Client(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := ownertree.Find(ctx, client, []ownertree.Subject{{Object: obj, Resource: handle}}, obj.GetNamespace())
+	if err != nil {
+		return err
+	}
+	if len(tree.Unread) > 0 {
+		c.Errorf("Warning: events may be missing: objects of %d types cannot be listed: %v", len(tree.Unread), tree.Unread[0])
+	}
+	c.involved = sets.Set[types.UID]{}
+	for _, root := range tree.Roots {
+		c.addOwned(root, false)
+	}
+	return nil
+}
+
+// addOwned adds the UIDs of the subject and of the nodes below it. The nodes above it are its owners.
+func (c *eventsCommand) addOwned(node *ownertree.Node, isOwned bool) {
+	isOwned = isOwned || node.IsSubject
+	if isOwned {
+		c.involved.Insert(node.Object.GetUID())
+	}
+	for _, owned := range node.Owned {
+		c.addOwned(owned, isOwned)
+	}
+}
