@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,13 +61,30 @@ func newOracle(t *testing.T) *oracle {
 	return o
 }
 
+// buildAnyctl returns the path of anyctl. It is built once: linking takes most of the time.
 func buildAnyctl(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "anyctl")
-	output, err := exec.Command("go", "build", "-o", path, "github.com/anykind/anykind/cli/cmd/anyctl").CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	path, err := builtAnyctl()
+	require.NoError(t, err)
 	return path
 }
+
+var builtAnyctl = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "anyctl-")
+	if err != nil {
+		return "", err
+	}
+	buildFolder = folder
+	path := filepath.Join(folder, "anyctl")
+	output, err := exec.Command("go", "build", "-o", path, "github.com/anykind/anykind/cli/cmd/anyctl").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("build anyctl: %w\n%s", err, output)
+	}
+	return path, err
+})
+
+// buildFolder is removed at the end.
+var buildFolder string
 
 func (o *oracle) compare(t *testing.T, c *oracleCase) {
 	t.Helper()
@@ -206,4 +224,10 @@ func normalized(t *testing.T, obj *unstructured.Object) string {
 	return string(data)
 }
 
-func TestMain(m *testing.M) { os.Exit(m.Run()) }
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildFolder != "" {
+		_ = os.RemoveAll(buildFolder)
+	}
+	os.Exit(code)
+}

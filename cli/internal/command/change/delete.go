@@ -117,6 +117,9 @@ func (o *deleteOptions) warn(s *command.State) error {
 		if _, err := output.Printer(io.Discard); err != nil {
 			return err
 		}
+		if o.set.IsSet() {
+			return errors.New("--applyset prints lines (use -o name for their short form)")
+		}
 		o.output = output
 	}
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// usage is what a container, pod or node uses, or what a node has.
+// usage has the CPU, memory and swap of a container, pod or node.
 type usage struct{ cpu, memory, swap resource.Quantity }
 
 // newUsage returns the quantities of a map such as usage or status.allocatable.
@@ -154,7 +154,7 @@ func (o *topOptions) printNodes(used []nodeUsage, nodes []*unstructured.Object) 
 	return columns.Flush()
 }
 
-// nodeCells returns the usage and its part of what the node has. A nil node is not known to the API server.
+// nodeCells returns the usage, and its percentage of the node. A nil node is not known to the API server.
 func (o *topOptions) nodeCells(used *usage, node *unstructured.Object) ([]string, error) {
 	field := "allocatable"
 	if o.showCapacity {

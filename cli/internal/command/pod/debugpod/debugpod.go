@@ -44,7 +44,7 @@ type Options struct {
 // Keep are the parts of a pod that a copy keeps.
 type Keep struct{ Labels, Annotations, Liveness, Readiness, Startup, InitContainers bool }
 
-// labels of the pod on a node. The value is kubectl's, so that selectors find the pods of both programs.
+// nodePodLabels are kubectl's, so that its selectors find the pod.
 var nodePodLabels = map[string]any{"app.kubernetes.io/managed-by": "kubectl-debug"}
 
 // suffixLength is the length of the random end of a name.
