@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/anykind/anykind/cli/internal/ownertree"
+	"github.com/anykind/anykind/cli/tree"
 )
 
 // findOwned sets the UIDs of the object of --for and of all objects that it owns.
@@ -32,22 +32,22 @@ func (c *eventsCommand) findOwned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tree, err := ownertree.Find(ctx, client, []ownertree.Subject{{Object: obj, Resource: handle}}, obj.GetNamespace())
+	found, err := tree.Find(ctx, client, []tree.Subject{{Object: obj, Resource: handle}}, obj.GetNamespace())
 	if err != nil {
 		return err
 	}
-	if len(tree.Unread) > 0 {
-		c.Errorf("Warning: events may be missing: objects of %d types cannot be listed: %v", len(tree.Unread), tree.Unread[0])
+	if len(found.Unread) > 0 {
+		c.Errorf("Warning: events may be missing: objects of %d types cannot be listed: %v", len(found.Unread), found.Unread[0])
 	}
 	c.involved = sets.Set[types.UID]{}
-	for _, root := range tree.Roots {
+	for _, root := range found.Roots {
 		c.addOwned(root, false)
 	}
 	return nil
 }
 
 // addOwned adds the UIDs of the subject and of the nodes below it. The nodes above it are its owners.
-func (c *eventsCommand) addOwned(node *ownertree.Node, isOwned bool) {
+func (c *eventsCommand) addOwned(node *tree.Node, isOwned bool) {
 	isOwned = isOwned || node.IsSubject
 	if isOwned {
 		c.involved.Insert(node.Object.GetUID())
