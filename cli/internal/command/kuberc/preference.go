@@ -138,7 +138,7 @@ func decode(file string, warnf func(format string, args ...any)) (*Preference, e
 func decodeDocument(document []byte) (preference *Preference, strict error) {
 	var header struct{ Kind, APIVersion string }
 	if yaml.Unmarshal(document, &header) != nil || header.Kind != kind {
-		return nil, nil
+		return nil, nil //nolint:nilerr // a document of another kind
 	}
 	switch header.APIVersion {
 	case v1beta1:

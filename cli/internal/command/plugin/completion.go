@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"bytes"
-	"context"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -62,11 +61,7 @@ func complete(cmd *cobra.Command, args []string, typed string) ([]cobra.Completi
 	if !ok {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	output, err := exec.CommandContext(ctx, path, append(slices.Clone(args), typed)...).Output() //nolint:gosec // the user's own program
+	output, err := exec.CommandContext(cmd.Context(), path, append(slices.Clone(args), typed)...).Output() //nolint:gosec // the user's own program
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

@@ -93,8 +93,8 @@ func (o *debugOptions) complete(cmd *cobra.Command, args []string) (names []stri
 	if cmd.Flags().Changed("share-processes") {
 		o.ShareProcesses = &o.shareProcesses
 	}
-	o.session.stdin = o.Stdin
-	o.session.tty = o.TTY
+	o.stdin = o.Stdin
+	o.tty = o.TTY
 	o.OnName = func(name string) {
 		if !o.quiet {
 			_ = o.Printf("Defaulting debug container name to %s.\n", name)

@@ -41,7 +41,7 @@ func (o *debugOptions) run(cmd *cobra.Command, names []string) error {
 		if !o.attaches || container == "" {
 			continue
 		}
-		o.session.container = container
+		o.container = container
 		if err := o.attachTo(ctx, cmd.Parent().CommandPath()+" attach", f); err != nil {
 			return err
 		}
