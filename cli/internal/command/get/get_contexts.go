@@ -15,13 +15,13 @@ import (
 
 // contextRows are the rows of a context, or why there are none or not all.
 type contextRows struct {
-	index int
-	parts []contextPart
-	errs  []error
+	index  int
+	tables []contextTable
+	errs   []error
 }
 
-// contextPart are the rows of a resource.
-type contextPart struct {
+// contextTable has the rows of a resource.
+type contextTable struct {
 	resource *dynamic.Resource
 	rows     []*dynamic.TableRow
 }
@@ -103,7 +103,7 @@ func (c *getCommand) readContext(ctx context.Context, name string, args []string
 	parts, errs := own.tableParts(ctx, targets)
 	read := contextRows{errs: errs}
 	for _, part := range parts {
-		found := contextPart{resource: part.target.Resource}
+		found := contextTable{resource: part.target.Resource}
 		for row, err := range part.rows {
 			if err != nil {
 				read.errs = append(read.errs, err)
@@ -111,7 +111,7 @@ func (c *getCommand) readContext(ctx context.Context, name string, args []string
 			}
 			found.rows = append(found.rows, row)
 		}
-		read.parts = append(read.parts, found)
+		read.tables = append(read.tables, found)
 	}
 	return read
 }
@@ -133,10 +133,10 @@ func (p *contextPrinter) print(rows *contextRows) error {
 		p.failed = true
 		p.Errorf("context %s: %s", name, exit.Message(err))
 	}
-	withKind := slices.ContainsFunc(rows.parts, func(part contextPart) bool {
-		return part.resource.APIResource().GVK != rows.parts[0].resource.APIResource().GVK
+	withKind := slices.ContainsFunc(rows.tables, func(table contextTable) bool {
+		return table.resource.APIResource().GVK != rows.tables[0].resource.APIResource().GVK
 	})
-	for _, part := range rows.parts {
+	for _, part := range rows.tables {
 		if err := p.use(p.tableOptions(part.resource, withKind)); err != nil {
 			return err
 		}
