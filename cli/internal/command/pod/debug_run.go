@@ -135,13 +135,13 @@ func (o *debugOptions) attachTo(ctx context.Context, path string, f *found) erro
 		if err != nil {
 			return err
 		}
-		err = o.session.attach(ctx, path, f, keys)
+		err = o.attach(ctx, path, f, keys)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		o.Errorf("warning: couldn't attach to pod/%s, falling back to streaming logs: %v", f.pod.GetName(), err)
 	}
-	log, err := stream.Logs(ctx, f.pods, f.pod.GetName(), &stream.LogOptions{Container: o.session.container})
+	log, err := stream.Logs(ctx, f.pods, f.pod.GetName(), &stream.LogOptions{Container: o.container})
 	if err != nil {
 		return err
 	}
@@ -165,13 +165,13 @@ func (o *debugOptions) awaitContainer(ctx context.Context, f *found) (map[string
 			continue
 		}
 		f.pod = change.Object
-		status := containerStatus(change.Object, o.session.container)
+		status := containerStatus(change.Object, o.container)
 		if nested.Map(status, "state", "running") != nil || nested.Map(status, "state", "terminated") != nil {
 			return status, nil
 		}
 		if message := nested.String(status, "state", "waiting", "message"); message != "" && message != warned && !o.quiet {
 			warned = message
-			o.Errorf("Warning: container %s: %s", o.session.container, message)
+			o.Errorf("Warning: container %s: %s", o.container, message)
 		}
 	}
 	return nil, errors.Join(context.Cause(ctx), errors.New("wait for the container"))
