@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/template"
 
+	"github.com/anykind/anykind/cli/internal/gotemplate"
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
@@ -55,16 +55,15 @@ func (f *jsonPathFormat) list(w io.Writer, objects func(yield func(map[string]an
 // templateFormat executes a Go template over an object or the whole list.
 type templateFormat struct {
 	text     string
-	template *template.Template
+	template *gotemplate.Template
 }
 
 func newTemplateFormat(text string, allowMissingKeys bool) (*templateFormat, error) {
-	missingKey := "missingkey=error"
-	if allowMissingKeys {
-		missingKey = "missingkey=default"
-	}
-	functions := template.FuncMap{"exists": exists, "base64decode": base64decode}
-	parsed, err := template.New("output").Funcs(functions).Option(missingKey).Parse(text)
+	parsed, err := gotemplate.Parse("output", text, &gotemplate.Options{
+		MissingKeyError: !allowMissingKeys,
+		Strings:         map[string]func(string) (string, error){"base64decode": base64decode},
+		Values:          map[string]func(any, ...any) any{"exists": exists},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("error parsing template %s, %w", text, err)
 	}
@@ -106,7 +105,7 @@ func base64decode(text string) (string, error) {
 }
 
 // exists reports whether item has a non-nil value at the indices: keys of maps and positions in lists.
-func exists(item any, indices ...any) bool {
+func exists(item any, indices ...any) any {
 	for _, index := range indices {
 		switch value := item.(type) {
 		case map[string]any:
