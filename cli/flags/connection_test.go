@@ -150,7 +150,7 @@ func TestConnection_RequestTimeoutEndsBodies(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(release)
-	c := connection(t, "--server="+server.URL, "--request-timeout=50ms")
+	c := connection(t, "--server="+server.URL, "--request-timeout=2s")
 	conn, err := c.Conn(t.Context())
 	require.NoError(t, err)
 	defer c.Close()
@@ -162,7 +162,7 @@ func TestConnection_RequestTimeoutEndsBodies(t *testing.T) {
 	for err == nil {
 		_, err = response.Body.Read(data)
 	}
-	require.ErrorContains(t, err, "request timed out after 50ms (--request-timeout)")
+	require.ErrorContains(t, err, "request timed out after 2s (--request-timeout)")
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
