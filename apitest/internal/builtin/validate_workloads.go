@@ -166,7 +166,7 @@ func isSuspendedJob(job object) bool {
 		nested.Int64(status, "active") == 0
 }
 
-// copyNodeAffinity sets the node affinity of a pod spec to that of another. An affinity without fields is absent.
+// copyNodeAffinity sets the node affinity of a pod spec to that of a second one. An affinity without fields is absent.
 func copyNodeAffinity(podSpec, from object) {
 	affinity := nested.EnsureMap(podSpec, "affinity")
 	copyField(affinity, nested.Map(from, "affinity"), "nodeAffinity")
@@ -175,8 +175,7 @@ func copyNodeAffinity(podSpec, from object) {
 	}
 }
 
-// copyResources sets the resources of containers to those of the containers of another pod spec, if they have the same names in the
-// same order.
+// copyResources sets the resources of containers to those in a second pod spec, if the containers have the same names and order.
 func copyResources(podSpec, from object, list string) {
 	containers, _ := podSpec[list].([]any)
 	before, _ := from[list].([]any)

@@ -1,4 +1,4 @@
-// Command shopctl has get, apply and wait of anyctl, and suspend, a command of its own for objects of any kind.
+// Command shopctl has get, apply and wait of anyctl, and suspend, its own command for objects of any kind.
 package main
 
 import (

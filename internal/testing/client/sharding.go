@@ -31,7 +31,7 @@ func NeedSharding(t testing.TB, c *dynamic.Client) {
 	}
 }
 
-// WithoutSharding makes the server respond as one that ignores the parameter of shards.
+// WithoutSharding makes the server ignore the parameter of shards.
 func WithoutSharding(cfg *transport.Config) {
 	wrap := cfg.WrapTransport
 	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {

@@ -24,7 +24,7 @@ type reconcileOptions struct {
 	objects resource.Finder
 	write   flags.Write
 	output  command.Output
-	// removeRules and removeSubjects remove what the file lacks.
+	// removeRules and removeSubjects remove everything missing from the file.
 	removeRules, removeSubjects bool
 }
 
@@ -201,7 +201,7 @@ func (o *reconcileOptions) report(s *command.State, done *reconciliation) {
 	}
 }
 
-// merged returns the stored object with the labels and annotations of the expected object that it lacks.
+// merged returns the stored object with the missing labels and annotations of the expected object.
 func merged(existing, expected *unstructured.Object) *reconciliation {
 	done := &reconciliation{obj: existing.DeepCopy()}
 	done.isProtected = existing.GetAnnotations()["rbac.authorization.kubernetes.io/autoupdate"] == "false"
@@ -300,7 +300,7 @@ func (o *reconcileOptions) binding(existing, expected *unstructured.Object) (*re
 	return done, setList(done.obj, subjects, "subjects")
 }
 
-// without returns the items of list that other lacks, each once.
+// without returns the items of list missing from a second list, each once.
 func without(list, other []subject) []subject {
 	var result []subject
 	for _, item := range list {

@@ -95,7 +95,7 @@ func (o *reconcileOptions) aggregate(done *reconciliation, have, want *aggregati
 	return unstructured.Set(done.obj, converted.Object["rule"], "aggregationRule")
 }
 
-// otherSelectors returns the selectors of list that other lacks.
+// otherSelectors returns the selectors of list missing from a second list.
 func otherSelectors(list, other []metav1.LabelSelector) []metav1.LabelSelector {
 	var result []metav1.LabelSelector
 	for _, item := range list {
@@ -144,7 +144,7 @@ func splitRule(r rule) []rule {
 	return result
 }
 
-// covers reports whether owner permits part, which is a result of splitRule.
+// covers reports whether owner permits part, a result of splitRule.
 func covers(owner, part rule) bool {
 	has := func(list []string, values []string) bool {
 		return !slices.ContainsFunc(values, func(value string) bool { return !slices.Contains(list, value) })

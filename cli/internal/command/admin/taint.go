@@ -187,7 +187,7 @@ func (o *taintOptions) patch(ctx context.Context, node *resource.Info, resourceV
 	return node.Resource.WithDefaults(o.write.Defaults()).Patch(ctx, node.Name, types.MergePatchType, body, nil)
 }
 
-// existing returns the keys of added taints that the node has with the same effect.
+// existing returns the keys of added taints already on the node with the same effect.
 func (o *taintOptions) existing(taints []taint) string {
 	var keys []string
 	for _, added := range o.added {

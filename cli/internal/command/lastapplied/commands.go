@@ -73,7 +73,7 @@ func view(cmd *cobra.Command, s *command.State, objects *resource.Finder, args [
 	return nil
 }
 
-// formatted returns a configuration as YAML or JSON, or "" for another format.
+// formatted returns a configuration as YAML or JSON, or "" for any further format.
 func formatted(text, format string) (string, error) {
 	switch format {
 	case "json":
@@ -91,7 +91,7 @@ type setOptions struct {
 	write   flags.Write
 	output  command.Output
 	objects resource.Finder
-	// create sets the annotation of objects that have none.
+	// create sets a missing annotation of objects.
 	create bool
 }
 

@@ -94,7 +94,7 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 	return os.Remove(path)
 }
 
-// read returns the configurations of the objects that have the annotation.
+// read returns the configurations of the objects with the annotation.
 func (o *editOptions) read(ctx context.Context, args []string) ([]configuration, error) {
 	var all []configuration
 	for info, err := range o.objects.Objects(ctx, args, true) {

@@ -1,4 +1,4 @@
-// Package workload has the commands that create an object for a workload: expose and autoscale.
+// Package workload has the commands for objects of workloads: expose and autoscale.
 package workload
 
 import (
@@ -195,7 +195,7 @@ func (o *exposeOptions) selectorOf(obj *unstructured.Object) (object, error) {
 	}
 }
 
-// ports returns the ports of the service: those of --port, or else those of the object.
+// ports returns the ports of the service: of --port, or else of the object.
 func (o *exposeOptions) ports(obj *unstructured.Object) ([]any, error) {
 	numbers, protocols := portsOf(obj)
 	switch {

@@ -36,7 +36,7 @@ func ParseCustom(data []byte) (map[string]any, error) {
 
 var errUnmodifiable = errors.New("name, command, image, lifecycle and volume devices are not modifiable via custom profile")
 
-// IsUnmodifiable reports whether an error of ParseCustom is about a field that a profile must not have.
+// IsUnmodifiable reports whether an error of ParseCustom is about a field forbidden in a profile.
 func IsUnmodifiable(err error) bool { return errors.Is(err, errUnmodifiable) }
 
 // mergeKeys are the keys of the lists in a container whose elements a strategic merge patch merges.

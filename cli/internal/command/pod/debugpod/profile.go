@@ -112,7 +112,7 @@ func child(fields map[string]any, name string) map[string]any {
 	return nested.Map(fields, name)
 }
 
-// NeedsRoot reports whether a container has privileges that need root, in a pod of a different user.
+// NeedsRoot reports whether a container has privileges of root, in a pod of a different user.
 func NeedsRoot(pod, container map[string]any) bool {
 	isRoot := func(context map[string]any) bool {
 		user, isSet := context["runAsUser"]
