@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -36,9 +37,10 @@ func shardServer(t *testing.T) (pods *dynamic.Resource, server *scripted.Server,
 		}
 	}
 	server = scripted.New("/v1 pods pod Pod po")
-	version := 10
+	var version atomic.Int64
+	version.Store(10)
 	server.Handle("WATCH /api/v1/namespaces/shop/pods", func(w http.ResponseWriter, r *http.Request) {
-		version++
+		current := version.Add(1)
 		if r.URL.Query().Get("sendInitialEvents") != "" {
 			selector, err := shard.Parse(r.URL.Query().Get("shardSelector"))
 			assert.NoError(t, err)
@@ -48,7 +50,7 @@ func shardServer(t *testing.T) (pods *dynamic.Resource, server *scripted.Server,
 						`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"pod-%d","uid":%q,"resourceVersion":"%d"}}`, i, uid, i+1)))
 				}
 			}
-			_, _ = io.WriteString(w, scripted.InitialEventsEnd("v1", "Pod", fmt.Sprint(version)))
+			_, _ = io.WriteString(w, scripted.InitialEventsEnd("v1", "Pod", fmt.Sprint(current)))
 		}
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
