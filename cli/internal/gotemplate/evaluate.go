@@ -35,7 +35,7 @@ func (e *execution) command(dot value, command *parse.CommandNode, last *value) 
 	switch n := first.(type) {
 	case *parse.FieldNode:
 		e.node = n
-		return e.fields(n, dot, n.Ident, command.Args, last)
+		return e.fields(dot, n.Ident, command.Args, last)
 	case *parse.ChainNode:
 		return e.chain(dot, n, command.Args, last)
 	case *parse.IdentifierNode:
@@ -113,7 +113,7 @@ func (e *execution) chain(dot value, n *parse.ChainNode, args []parse.Node, last
 	if err != nil {
 		return value{}, err
 	}
-	return e.fields(n, receiver, n.Field, args, last)
+	return e.fields(receiver, n.Field, args, last)
 }
 
 // variableFields returns the value of a variable, or of fields of it.
@@ -126,12 +126,12 @@ func (e *execution) variableFields(n *parse.VariableNode, args []parse.Node, las
 	case len(n.Ident) == 1:
 		return found.value, e.checkNoArguments(args, last)
 	default:
-		return e.fields(n, found.value, n.Ident[1:], args, last)
+		return e.fields(found.value, n.Ident[1:], args, last)
 	}
 }
 
 // fields returns the value of nested fields. args and last are for the last field, which takes none.
-func (e *execution) fields(node parse.Node, receiver value, names []string, args []parse.Node, last *value) (value, error) {
+func (e *execution) fields(receiver value, names []string, args []parse.Node, last *value) (value, error) {
 	var err error
 	for i, name := range names {
 		hasArguments := i == len(names)-1 && (len(args) > 1 || last != nil)
@@ -178,7 +178,7 @@ func (e *execution) argument(dot value, node parse.Node) (value, error) {
 	case *parse.NilNode:
 		return value{}, nil
 	case *parse.FieldNode:
-		return e.fields(n, dot, n.Ident, nil, nil)
+		return e.fields(dot, n.Ident, nil, nil)
 	case *parse.VariableNode:
 		return e.variableFields(n, nil, nil)
 	case *parse.PipeNode:
