@@ -2,8 +2,10 @@ package oracle
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -140,6 +142,11 @@ func TestTop_SameAsKubectl(t *testing.T) {
 func TestTop_ServerUnavailable(t *testing.T) {
 	o := newPrograms(t)
 	o.apply(t, "default", unavailableMetrics)
+	send := client.Send(client.Resource(t, o.client, "nodes").Conn())
+	require.Eventually(t, func() bool { // the server lists the group some time after it has accepted the object
+		groups, err := send(t.Context(), http.MethodGet, "/apis", "")
+		return err == nil && strings.Contains(groups, `"metrics.k8s.io"`)
+	}, time.Minute, 50*time.Millisecond)
 	for _, line := range []string{"top pod", "top node"} {
 		o.compare(t, &oracleCase{line: line, readOnly: true, fails: true, differs: &difference{[]string{"stderr"}, "anyctl says why the API is not available"}})
 	}
