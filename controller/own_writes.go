@@ -4,13 +4,9 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
-	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -27,38 +23,29 @@ import (
 // slowWait is the duration of a wait after which it is logged.
 const slowWait = 10 * time.Second
 
-// reconciledCache is the cache of a runner's objects.
-type reconciledCache interface {
-	RecordWrite(w dynamic.Write)
-	HasWrites(keys ...types.NamespacedName) bool
-	WaitForWrites(ctx context.Context, keys ...types.NamespacedName) error
-}
-
-// observer records the states received by reconciles of a runner's objects.
-type observer struct {
-	resource schema.GroupResource
-	objects  reconciledCache
-}
-
-// observerKey is the context key of the observer.
-type observerKey struct{}
+// objectsKey is the context key of the [Objects] of a reconcile.
+type objectsKey struct{}
 
 // recordObserved records a state received from the server, if ctx belongs to a reconcile of objects of r's resource.
 func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object) {
-	o, _ := ctx.Value(observerKey{}).(*observer)
-	if o == nil || obj == nil || r.APIResource().GVR.GroupResource() != o.resource {
+	o, _ := ctx.Value(objectsKey{}).(*Objects)
+	if o == nil || o.Resource == nil || obj == nil || r.APIResource().GVR.GroupResource() != o.Resource.APIResource().GVR.GroupResource() {
 		return
 	}
-	o.objects.RecordWrite(dynamic.Write{
+	o.Cache.RecordWrite(dynamic.Write{
 		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
 	})
 }
 
 // reconcileAfterWrites adds a key to the queue again once the cache has the writes to its object. The caller is the worker with
 // the key.
-func (r *runner) reconcileAfterWrites(ctx context.Context, key types.NamespacedName, priority int) {
+func (r *runner[K]) reconcileAfterWrites(ctx context.Context, key K, priority int) {
 	r.hold(ctx, key, func(ctx context.Context) error {
-		err := r.observer.objects.WaitForWrites(ctx, key)
+		objects, object := r.keys.Object(key)
+		var err error
+		if objects != nil {
+			err = objects.Cache.WaitForWrites(ctx, object)
+		}
 		r.waited.Store(key, nil)
 		r.queue.AddWithOptions(key, &workqueue.AddOptions{Priority: priority})
 		return err
@@ -66,7 +53,7 @@ func (r *runner) reconcileAfterWrites(ctx context.Context, key types.NamespacedN
 }
 
 // finish calls Done for a reconciled key once the caches have the writes of the reconcile.
-func (r *runner) finish(ctx context.Context, key types.NamespacedName, written *consistency.Writes) {
+func (r *runner[K]) finish(ctx context.Context, key K, written *consistency.Writes) {
 	if written.IsEmpty() {
 		r.queue.Done(key)
 		return
@@ -75,17 +62,17 @@ func (r *runner) finish(ctx context.Context, key types.NamespacedName, written *
 }
 
 // hold keeps a key from the workers until wait returns, and logs wait's error.
-func (r *runner) hold(ctx context.Context, key types.NamespacedName, wait func(context.Context) error) {
+func (r *runner[K]) hold(ctx context.Context, key K, wait func(context.Context) error) {
 	r.queue.Hold(key)
 	r.workers.Go(func() {
 		r.protect("a wait for writes of a controller", func() error {
 			defer r.queue.Done(key)
 			slow := time.AfterFunc(slowWait, func() {
-				r.opts.Logger.Warn("a cache has not received writes for "+slowWait.String()+": the key waits", "key", objectkey.Text(key))
+				r.loggerOf(key).Warn("a cache has not received writes for " + slowWait.String() + ": the key waits")
 			})
 			defer slow.Stop()
 			if err := wait(ctx); err != nil && ctx.Err() == nil {
-				r.opts.Logger.Warn("the next reconcile may find an older state than was written", "key", objectkey.Text(key), "error", err)
+				r.loggerOf(key).Warn("the next reconcile may find an older state than was written", "error", err)
 			}
 			return nil
 		})

@@ -19,7 +19,6 @@ import (
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
-	"github.com/anykind/anykind/internal/objectkey"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -52,8 +51,10 @@ type Options struct {
 type ReconcileResult struct {
 	// GVK and GVR are the kind and the resource of Key. Both are zero if the source of the cache is not a handle of package
 	// dynamic.
-	GVK      schema.GroupVersionKind
-	GVR      schema.GroupVersionResource
+	GVK schema.GroupVersionKind
+	GVR schema.GroupVersionResource
+	// Cluster is the cluster of Key, "" unless the controller has several; see [RunKeys].
+	Cluster  string
 	Key      types.NamespacedName
 	Duration time.Duration
 	// Err is the error of the reconcile, a [*cache.PanicError] after a panic.
@@ -84,7 +85,7 @@ const (
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
 	r := newRunner(opts, resourceOf(c), c, reconcile)
 	own := Watches(c, func(obj *T) []types.NamespacedName { return []types.NamespacedName{cache.KeyOf(P(obj))} })
-	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
+	return run(ctx, r, append([]Trigger{own}, r.opts.Triggers...))
 }
 
 // resourceOf returns a cache's source if it is a handle of package dynamic, and nil otherwise.
@@ -95,37 +96,41 @@ func resourceOf[T any](c *cache.Cache[T]) *dynamic.Resource {
 	return nil
 }
 
-// runner is a call of Run, or a watch of an operator.
-type runner struct {
+// runner is a call of Run or RunKeys, or a watch of an operator.
+type runner[K comparable] struct {
 	opts       Options
-	gvk        schema.GroupVersionKind
-	gvr        schema.GroupVersionResource
-	reconcile  ReconcileFunc
-	queue      *workqueue.Queue[types.NamespacedName]
-	observer   observer
+	reconcile  func(ctx context.Context, key K) (after time.Duration, err error)
+	queue      *workqueue.Queue[K]
+	keys       Keys[K]
 	waited     sync.Map                // queued keys after the wait for writes to their object
 	workers    sync.WaitGroup          // includes waits for writes
 	stop       context.CancelCauseFunc // ends the runner's ctx
 	firstPanic firstPanic
 }
 
-// newRunner returns a runner. resource is nil for a cache with a custom source.
-func newRunner(opts *Options, resource *dynamic.Resource, objects reconciledCache, reconcile ReconcileFunc) *runner {
-	r := &runner{opts: *cmp.Or(opts, &Options{}), reconcile: reconcile, observer: observer{objects: objects}}
-	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
-	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default())
+// newRunner returns a runner of the objects of a cache. resource is nil for a cache with a custom source.
+func newRunner(opts *Options, resource *dynamic.Resource, objects ObjectCache, reconcile ReconcileFunc) *runner[types.NamespacedName] {
+	all := &Objects{Cache: objects, Resource: resource}
+	r := newKeyRunner(opts, Keys[types.NamespacedName]{
+		Object: func(key types.NamespacedName) (*Objects, types.NamespacedName) { return all, key },
+	}, reconcile)
 	if resource != nil {
-		r.gvk = resource.APIResource().GVK
-		r.gvr = resource.APIResource().GVR
-		r.observer.resource = r.gvr.GroupResource()
-		r.opts.Logger = r.opts.Logger.With("kind", r.gvk.GroupKind().String())
+		r.opts.Logger = r.opts.Logger.With("kind", resource.APIResource().GVK.GroupKind().String())
 	}
-	r.opts.Queue.OnPanic = func(value any) { r.end(newPanicError("Options.Queue.Metrics", nil, value)) }
-	r.queue = workqueue.New[types.NamespacedName](&r.opts.Queue)
 	return r
 }
 
-func (r *runner) run(parent context.Context, triggers []Trigger) error {
+func newKeyRunner[K comparable](opts *Options, keys Keys[K], reconcile func(ctx context.Context, key K) (time.Duration, error)) *runner[K] {
+	r := &runner[K]{opts: *cmp.Or(opts, &Options{}), reconcile: reconcile, keys: keys}
+	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
+	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default())
+	r.opts.Queue.OnPanic = func(value any) { r.end(newPanicError("Options.Queue.Metrics", nil, value)) }
+	r.queue = workqueue.New[K](&r.opts.Queue)
+	return r
+}
+
+// run runs the triggers and the workers of r.
+func run(parent context.Context, r *runner[types.NamespacedName], triggers []Trigger) error {
 	for _, trigger := range triggers {
 		err := trigger.waitForSync(parent)
 		var rejected *cache.RejectedError
@@ -149,11 +154,11 @@ func (r *runner) run(parent context.Context, triggers []Trigger) error {
 }
 
 // work runs enqueue and the workers until parent ends or any of them fails.
-func (r *runner) work(parent context.Context, enqueue func(ctx context.Context)) error {
+func (r *runner[K]) work(parent context.Context, enqueue func(ctx context.Context)) error {
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	r.stop = stop
-	reconcileCtx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), observerKey{}, &r.observer))
+	reconcileCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer leaderelection.AfterFunc(ctx, func(cause error) {
 		cancel(cause)
@@ -175,10 +180,10 @@ func (r *runner) work(parent context.Context, enqueue func(ctx context.Context))
 	return r.firstPanic.join(endError(parent, ctx))
 }
 
-func (r *runner) end(err error) { r.stop(r.firstPanic.record(err)) }
+func (r *runner[K]) end(err error) { r.stop(r.firstPanic.record(err)) }
 
 // protect calls f, and ends the runner after an error, a panic or runtime.Goexit of f.
-func (r *runner) protect(name string, f func() error) {
+func (r *runner[K]) protect(name string, f func() error) {
 	err := errGoexit
 	defer func() {
 		if err != nil {
@@ -189,31 +194,44 @@ func (r *runner) protect(name string, f func() error) {
 	err = f()
 }
 
-func (r *runner) reconcileKeys(ctx, reconcileCtx context.Context) error {
+func (r *runner[K]) reconcileKeys(ctx, reconcileCtx context.Context) error {
 	for {
 		key, priority, ok := r.queue.GetWithPriority(ctx)
 		if !ok {
 			return nil
 		}
-		if _, hasWaited := r.waited.LoadAndDelete(key); !hasWaited && !r.observer.objects.HasWrites(key) {
+		objects, object := r.keys.Object(key)
+		if _, hasWaited := r.waited.LoadAndDelete(key); !hasWaited && objects != nil && !objects.Cache.HasWrites(object) {
 			r.reconcileAfterWrites(ctx, key, priority)
 			continue
 		}
-		if err := r.reconcileKey(ctx, reconcileCtx, key); err != nil {
+		if objects == nil || !r.admit(key, priority) {
+			r.queue.Done(key)
+			continue
+		}
+		err := r.reconcileKey(ctx, reconcileCtx, key, objects, object)
+		r.release(key)
+		if err != nil {
 			return err
 		}
 	}
 }
 
 // reconcileKey reconciles an object, and logs and retries a failure. Its error is a panic of OnReconcile.
-func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key types.NamespacedName) error {
+func (r *runner[K]) reconcileKey(ctx, reconcileCtx context.Context, key K, objects *Objects, object types.NamespacedName) error {
 	written := &consistency.Writes{}
 	defer r.finish(ctx, key, written)
+	reconcileCtx = context.WithValue(reconcileCtx, objectsKey{}, objects)
 	start := time.Now()
-	after, err := r.callReconcile(consistency.WithWrites(reconcileCtx, written), key)
-	panicErr := r.callOnReconcile(ReconcileResult{GVK: r.gvk, GVR: r.gvr, Key: key, Duration: time.Since(start), Err: err})
+	after, err := r.callReconcile(consistency.WithWrites(reconcileCtx, written), key, object)
+	result := ReconcileResult{Cluster: objects.Cluster, Key: object, Duration: time.Since(start), Err: err}
+	if objects.Resource != nil {
+		result.GVK = objects.Resource.APIResource().GVK
+		result.GVR = objects.Resource.APIResource().GVR
+	}
+	panicErr := r.callOnReconcile(result)
 	if err != nil {
-		r.opts.Logger.Error("reconcile failed", "key", objectkey.Text(key), "failures", r.queue.NumRequeues(key)+1, "error", err)
+		r.loggerOf(key).Error("reconcile failed", "failures", r.queue.NumRequeues(key)+1, "error", err)
 		r.queue.AddRateLimited(key)
 		return panicErr
 	}
@@ -224,12 +242,12 @@ func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key types.Names
 	return panicErr
 }
 
-func (r *runner) callReconcile(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
-	defer contain(&err, "the reconcile", key)
+func (r *runner[K]) callReconcile(ctx context.Context, key K, object types.NamespacedName) (after time.Duration, err error) {
+	defer contain(&err, "the reconcile", object)
 	return r.reconcile(ctx, key)
 }
 
-func (r *runner) callOnReconcile(result ReconcileResult) (err error) {
+func (r *runner[K]) callOnReconcile(result ReconcileResult) (err error) {
 	if r.opts.OnReconcile == nil {
 		return nil
 	}
