@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/unstructured"
 )
@@ -31,7 +32,8 @@ type InstallPlan struct {
 // such as ServiceAccount, Role, StorageClass and PriorityClass; kinds that workloads refer to, such as Secret, ConfigMap,
 // RoleBinding, PersistentVolumeClaim and Service; workloads, custom resources and all further kinds; webhooks, admission policies
 // and APIServices. Dependencies take precedence and may add stages: an object comes after its Namespace, the
-// CustomResourceDefinition or APIService of its kind, and the objects in its annotation config.kubernetes.io/depends-on.
+// CustomResourceDefinition or APIService of its kind, the objects in its annotation config.kubernetes.io/depends-on, and its owners
+// (by UID, for objects read from a cluster).
 //
 // A dependency that is not among the objects is ignored: it is expected to exist. namespace is the namespace of namespaced objects
 // that name none, for references to such objects. A cycle is an error that names the objects, and so is a malformed annotation.
@@ -100,6 +102,7 @@ type installOrder struct {
 	namespace string
 
 	byReference map[installReference]int
+	byUID       map[types.UID]int
 	definitions map[schema.GroupKind]int    // CustomResourceDefinitions by their kind
 	apiServices map[schema.GroupVersion]int // APIServices of aggregated API servers
 
@@ -110,11 +113,15 @@ type installOrder struct {
 
 func (o *installOrder) index() {
 	o.byReference = map[installReference]int{}
+	o.byUID = map[types.UID]int{}
 	o.definitions = map[schema.GroupKind]int{}
 	o.apiServices = map[schema.GroupVersion]int{}
 	for i, obj := range o.objects {
 		reference := referenceTo(obj)
 		o.byReference[reference] = i
+		if uid := obj.GetUID(); uid != "" {
+			o.byUID[uid] = i
+		}
 		if reference.namespace == "" && o.namespace != "" {
 			reference.namespace = o.namespace
 			if _, exists := o.byReference[reference]; !exists {
@@ -189,6 +196,11 @@ func (o *installOrder) dependencies(i int) (all []int, err error) {
 	}
 	for _, reference := range references {
 		if dependency, found := o.byReference[reference]; found {
+			all = append(all, dependency)
+		}
+	}
+	for _, owner := range obj.GetOwnerReferences() {
+		if dependency, found := o.byUID[owner.UID]; found {
 			all = append(all, dependency)
 		}
 	}

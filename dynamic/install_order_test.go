@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -36,6 +38,13 @@ func withSpec(obj *unstructured.Object, spec map[string]any) *unstructured.Objec
 	return obj
 }
 
+// owned sets the UIDs of an object and of its owner.
+func owned(obj *unstructured.Object, uid, owner types.UID) *unstructured.Object {
+	obj.SetUID(uid)
+	obj.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Foo", Name: "parent", UID: owner}})
+	return obj
+}
+
 // stageNames returns the names of each stage, separated by spaces.
 func stageNames(stages [][]*unstructured.Object) (all []string) {
 	for _, stage := range stages {
@@ -58,6 +67,12 @@ func TestInstallOrder_Stages(t *testing.T) {
 		want    []string
 	}{
 		"nothing": {nil, nil},
+		"owners before dependents": {
+			[]*unstructured.Object{
+				owned(orderedObject("v1 ConfigMap shop/child"), "2", "1"), owned(orderedObject("example.com/v1 Foo shop/parent"), "1", "unknown"),
+			},
+			[]string{"parent", "child"},
+		},
 		"kinds": {[]*unstructured.Object{
 			orderedObject("admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration hook"), orderedObject("apps/v1 Deployment shop/web"),
 			orderedObject("v1 Service shop/web-service"), orderedObject("rbac.authorization.k8s.io/v1 RoleBinding shop/binding"), orderedObject("v1 Secret shop/secret"),

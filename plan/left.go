@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/parallel"
+	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -90,42 +93,32 @@ func (p *planner) dependents(ctx context.Context, namespaces map[string]bool) (a
 	note := func(what string, err error) {
 		p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("objects that are deleted with others: %s: %s", what, message(err)))
 	}
-	silent := p.client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}) // of deprecated kinds
-	resources, err := silent.PreferredResources(ctx, nil)
-	if err != nil {
-		note("list the resources", err)
-		return nil
+	opts := &inventory.ListOptions{
+		Select: func(api *discovery.Resource) bool {
+			return api.Supports("delete") && api.GVK.Kind != "Event" && (namespaces[""] || api.Namespaced)
+		},
+		Metadata: true, IncludeVirtual: true, Workers: p.options.Workers,
 	}
-	var handles []*dynamic.Resource
-	for _, resource := range resources {
-		api := resource.APIResource()
-		switch {
-		case !api.Supports("list") || !api.Supports("delete") || api.GVK.Kind == "Event":
-		case namespaces[""]:
-			handles = append(handles, resource.AllNamespaces())
-		case api.Namespaced:
-			for namespace := range namespaces {
-				handles = append(handles, resource.Namespace(namespace))
+	if !namespaces[""] {
+		opts.Namespaces = slices.Collect(maps.Keys(namespaces))
+	}
+	for item, err := range inventory.List[unstructured.Object](ctx, p.client, opts) {
+		var incomplete *inventory.IncompleteError
+		switch obj := item.Object; {
+		case errors.As(err, &incomplete):
+			for _, err := range incomplete.Resources {
+				if !apierrors.IsMethodNotSupported(err) {
+					note("list "+err.Resource, err.Err)
+				}
 			}
+		case err != nil:
+			note("list the resources", err)
+		default:
+			kind := item.Resource.APIResource().GVK.GroupKind()
+			ref := applyset.Reference{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+			all = append(all, dependent{ref, obj.GetUID(), obj.GetOwnerReferences()})
 		}
 	}
-	var mu sync.Mutex
-	parallel.Do(p.options.Workers, len(handles), func(i int) {
-		handle := handles[i]
-		kind := handle.APIResource().GVK.GroupKind()
-		for obj, err := range handle.Metadata().List(ctx, nil) {
-			mu.Lock()
-			switch {
-			case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err): // discovery is older than a deletion
-			case err != nil:
-				note("list "+handle.String(), err)
-			default:
-				ref := applyset.Reference{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-				all = append(all, dependent{ref, obj.GetUID(), obj.GetOwnerReferences()})
-			}
-			mu.Unlock()
-		}
-	})
 	return all
 }
 

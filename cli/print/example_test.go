@@ -77,12 +77,3 @@ func ExamplePrinter_Changed() {
 	// deployment.apps/web suspended
 	// <nil>
 }
-
-func ExampleNeat() {
-	obj := map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"color": "blue"},
-		"metadata": map[string]any{"name": "one", "uid": "7f3e", "resourceVersion": "12", "managedFields": []any{}},
-	}
-	fmt.Println(print.Neat(obj)["metadata"])
-	// Output: map[name:one]
-}

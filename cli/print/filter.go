@@ -5,6 +5,8 @@ import (
 	"maps"
 
 	"github.com/anykind/anykind/cli/internal/nested"
+	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // pull is iter.Pull for objects.
@@ -34,7 +36,7 @@ func (f *filter) apply(object map[string]any) (map[string]any, bool, error) {
 		return nil, false, err
 	}
 	if f.neat {
-		return Neat(object), true, nil
+		return inventory.Portable(&unstructured.Object{Object: object}).Object, true, nil
 	}
 	if f.hideManagedFields {
 		return withoutManagedFields(object), true, nil

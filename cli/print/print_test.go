@@ -187,7 +187,7 @@ func TestFlags_WhereSortNeat(t *testing.T) {
 func TestFlags_NeatPod(t *testing.T) {
 	pod, err := unstructured.Decode([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","creationTimestamp":"2024-01-01T00:00:00Z"},
 		"spec":{"nodeName":"n","priority":0,"containers":[{"name":"c","volumeMounts":[{"name":"kube-api-access-x"},{"name":"own"}]}],
-		"tolerations":[{"key":"node.kubernetes.io/not-ready"}],"volumes":[{"name":"kube-api-access-x"},{"name":"own"}]},"status":{}}`))
+		"tolerations":[{"key":"node.kubernetes.io/not-ready","tolerationSeconds":300}],"volumes":[{"name":"kube-api-access-x"},{"name":"own"}]},"status":{}}`))
 	require.NoError(t, err)
 	output, err := list(t, []*unstructured.Object{pod}, "-o", "jq=.spec", "--neat")
 	require.NoError(t, err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/inventory"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -139,57 +140,49 @@ func (f *finder) fail(err error) {
 
 // listAll lists the metadata of all resources except events and componentstatuses.
 func (f *finder) listAll(ctx context.Context) error {
-	handles, err := f.client.PreferredResources(ctx, &discovery.ResourceFilter{Verbs: []string{"list", "get"}})
-	if err != nil {
-		return err
+	opts := &inventory.ListOptions{
+		Select: func(r *discovery.Resource) bool {
+			return r.Supports("get") && r.GVK.Kind != "Event" && r.GVK.Kind != "ComponentStatus"
+		},
+		Metadata:       true,
+		IncludeVirtual: true, // Endpoints have owners and dependents
+		Workers:        maxLists,
 	}
-	handles = slices.DeleteFunc(handles, func(r *dynamic.Resource) bool {
-		switch r.APIResource().GVR.GroupResource().String() {
-		case "events", "events.events.k8s.io", "componentstatuses":
-			return true
-		}
-		return f.namespace != "" && !r.APIResource().Namespaced
-	})
-	parallel(handles, func(r *dynamic.Resource) {
-		if err := f.listResource(ctx, r); err != nil && ctx.Err() == nil && !apierrors.IsMethodNotSupported(err) && !apierrors.IsNotFound(err) {
-			f.fail(fmt.Errorf("list %s: %w", r.APIResource().GVR.GroupResource(), err))
-		}
-	})
-	return ctx.Err()
-}
-
-func (f *finder) listResource(ctx context.Context, r *dynamic.Resource) error {
-	list := r.AllNamespaces()
 	if f.namespace != "" {
-		list = r.Namespace(f.namespace)
+		opts.Namespaces = []string{f.namespace}
 	}
-	for obj, err := range list.Metadata().List(ctx, nil) {
-		if err != nil {
+	for item, err := range inventory.List[unstructured.Object](ctx, f.client, opts) {
+		var incomplete *inventory.IncompleteError
+		switch {
+		case errors.As(err, &incomplete):
+			for _, err := range incomplete.Resources {
+				if !apierrors.IsMethodNotSupported(err) {
+					f.fail(fmt.Errorf("list %s: %w", err.GroupResource(), err.Err))
+				}
+			}
+		case err != nil:
 			return err
+		default:
+			item.Object.SetManagedFields(nil)
+			f.add(item.Resource, item.Object)
 		}
-		in := r
-		if namespace := obj.GetNamespace(); namespace != "" {
-			in = r.Namespace(namespace)
-		}
-		obj.SetManagedFields(nil)
-		f.add(in, obj)
 	}
 	return nil
 }
 
-// parallel calls do for all elements, with up to maxLists concurrent calls.
-func parallel[T any](all []T, do func(T)) {
-	queue := make(chan T)
+// parallel calls all tasks, with up to maxLists concurrent calls.
+func parallel(tasks []func()) {
+	queue := make(chan func())
 	var workers sync.WaitGroup
-	for range min(maxLists, len(all)) {
+	for range min(maxLists, len(tasks)) {
 		workers.Go(func() {
-			for one := range queue {
-				do(one)
+			for task := range queue {
+				task()
 			}
 		})
 	}
-	for _, one := range all {
-		queue <- one
+	for _, task := range tasks {
+		queue <- task
 	}
 	close(queue)
 	workers.Wait()
@@ -296,7 +289,7 @@ func (f *finder) readHealth(ctx context.Context, roots []*Node) {
 			tasks = append(tasks, func() { f.readByGet(ctx, node) })
 		}
 	}
-	parallel(tasks, func(task func()) { task() })
+	parallel(tasks)
 }
 
 func (f *finder) readByGet(ctx context.Context, node *Node) {

@@ -1,0 +1,131 @@
+package inventory_test
+
+import (
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// patience bounds the wait for the API server.
+const patience = 30 * time.Second
+
+// kubectl returns the output of kubectl as the administrator.
+func kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), cluster.Kubectl(t), append([]string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "admin"}, args...)...)
+	out, err := command.Output()
+	require.NoError(t, err, "kubectl %s", strings.Join(args, " "))
+	return string(out)
+}
+
+// volatile are resources that change while the test runs.
+func volatile(resource string) bool {
+	return strings.HasPrefix(resource, "events") || strings.HasPrefix(resource, "leases.")
+}
+
+// TestList_AsKubectl compares the UIDs of all objects with what kubectl gets of every resource.
+func TestList_AsKubectl(t *testing.T) {
+	admin := client.Connect(t, "admin")
+	namespace := client.NewNamespace(t, admin)
+	create(t, admin, "v1", "ConfigMap", namespace, "settings", nil)
+
+	want := map[string]string{}
+	for name := range strings.FieldsSeq(kubectl(t, "api-resources", "--verbs", "list", "-o", "name")) {
+		if volatile(name) || name == "componentstatuses" || name == "endpoints" {
+			continue
+		}
+		for line := range strings.FieldsSeq(kubectl(t, "get", name, "-A", "-o", `jsonpath={range .items[*]}{.metadata.uid}{"\n"}{end}`)) {
+			want[line] = name
+		}
+	}
+	for _, metadata := range []bool{false, true} {
+		found := map[string]string{}
+		for item, err := range inventory.List[unstructured.Lazy](t.Context(), admin, &inventory.ListOptions{Metadata: metadata}) {
+			require.NoError(t, err)
+			resource := item.Resource.APIResource().GVR.GroupResource().String()
+			uid := string(item.Object.GetUID())
+			assert.Empty(t, found[uid], "%s %s is yielded twice", resource, item.Object.GetName())
+			found[uid] = resource
+		}
+		maps.DeleteFunc(found, func(_, resource string) bool { return volatile(resource) })
+		assert.Equal(t, want, found)
+		assert.NotEmpty(t, found)
+	}
+}
+
+// TestList_Permissions compares what a user is yielded with the namespaces and kinds of the user's roles.
+func TestList_Permissions(t *testing.T) {
+	admin := client.Connect(t, "admin")
+	shop := client.NewNamespace(t, admin)
+	depot := client.NewNamespace(t, admin)
+	for _, namespace := range []string{shop, depot} {
+		create(t, admin, "v1", "ConfigMap", namespace, "settings", nil)
+		create(t, admin, "v1", "Secret", namespace, "password", nil)
+	}
+	grant := func(namespace string, resources ...any) {
+		create(t, admin, "rbac.authorization.k8s.io/v1", "Role", namespace, "reader", map[string]any{
+			"rules": []any{map[string]any{"verbs": []any{"list"}, "apiGroups": []any{""}, "resources": resources}},
+		})
+		create(t, admin, "rbac.authorization.k8s.io/v1", "RoleBinding", namespace, "reader", map[string]any{
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "inventory-reader"}},
+		})
+	}
+	grant(shop, "configmaps", "secrets")
+	grant(depot, "configmaps")
+	reader, err := admin.Impersonate(transport.Impersonation{User: "inventory-reader"})
+	require.NoError(t, err)
+	t.Cleanup(reader.Close)
+
+	opts := &inventory.ListOptions{Namespaces: []string{shop, depot, "default"}}
+	want := []string{"configmaps " + depot + "/settings", "configmaps " + shop + "/settings", "secrets " + shop + "/password"}
+	slices.Sort(want)
+	var found []string
+	require.Eventually(t, func() bool { // the API server's authorizer learns of roles by a watch
+		found, err = collect(t.Context(), reader, opts)
+		found = slices.DeleteFunc(found, func(line string) bool { return strings.HasSuffix(line, "/kube-root-ca.crt") })
+		return len(found) == 3
+	}, patience, patience/100)
+	assert.Equal(t, want, found)
+	var incomplete *inventory.IncompleteError
+	require.ErrorAs(t, err, &incomplete)
+	for _, failed := range incomplete.Resources {
+		assert.True(t, apierrors.IsForbidden(failed), "%v", failed)
+		switch failed.GroupResource().String() {
+		case "configmaps":
+			assert.Equal(t, []string{shop, depot}, failed.Namespaces)
+		case "secrets":
+			assert.Equal(t, []string{shop}, failed.Namespaces)
+		default:
+			assert.Empty(t, failed.Namespaces, "%v", failed)
+		}
+	}
+	_, err = collect(t.Context(), reader, nil)
+	assert.ErrorContains(t, err, "ListOptions.Namespaces", "the user may not list namespaces")
+}
+
+func create(t *testing.T, admin *dynamic.Client, apiVersion, kind, namespace, name string, fields map[string]any) {
+	t.Helper()
+	obj := &unstructured.Object{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	maps.Copy(obj.Object, fields)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	resource, err := admin.ForObject(t.Context(), obj)
+	require.NoError(t, err)
+	_, err = resource.Create(t.Context(), obj, nil)
+	require.NoError(t, err)
+}
