@@ -305,19 +305,29 @@ func (a *application) applyChange(ctx context.Context, resource *dynamic.Resourc
 	return event, err
 }
 
-// configure applies an object in the state of the plan. A change since verify is a conflict: the state is compared again.
-func (a *application) configure(ctx context.Context, resource *dynamic.Resource, change *Change, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
+// configure applies an object in the state of the plan.
+func (a *application) configure(ctx context.Context, resource *dynamic.Resource, change *Change, opts *metav1.ApplyOptions) (live *unstructured.Object, err error) {
 	want := change.Want.DeepCopy()
+	err = a.writeUnchanged(ctx, change, func(resourceVersion string) error {
+		want.SetResourceVersion(resourceVersion)
+		live, err = resource.Apply(ctx, want, opts)
+		return err
+	})
+	return live, err
+}
+
+// writeUnchanged calls write with the resourceVersion of an object in the state of the plan. A change since verify is a conflict: the
+// state is compared again.
+func (a *application) writeUnchanged(ctx context.Context, change *Change, write func(resourceVersion string) error) error {
 	for attempt := 1; ; attempt++ {
-		want.SetResourceVersion(a.versions[change])
-		live, err := resource.Apply(ctx, want, opts)
+		err := write(a.versions[change])
 		var fields *dynamic.ApplyConflictError
 		if !apierrors.IsConflict(err) || errors.As(err, &fields) || attempt == maxReads {
-			return live, err
+			return err
 		}
 		read := &Read{Object: change.Object, APIVersion: change.APIVersion, UID: change.Live.GetUID(), ResourceVersion: change.Live.GetResourceVersion()}
 		if a.versions[change], err = a.compare(ctx, read, change); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -329,10 +339,12 @@ func (a *application) delete(ctx context.Context, change *Change) error {
 		return err
 	}
 	uid := change.Live.GetUID()
-	version := a.versions[change]
 	background := metav1.DeletePropagationBackground
-	_, err = resource.Delete(ctx, change.Object.Name, &metav1.DeleteOptions{
-		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+	err = a.writeUnchanged(ctx, change, func(resourceVersion string) error {
+		_, err := resource.Delete(ctx, change.Object.Name, &metav1.DeleteOptions{
+			PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &resourceVersion},
+		})
+		return err
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

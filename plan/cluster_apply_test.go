@@ -34,6 +34,7 @@ type environment struct {
 	mu        sync.Mutex
 	writes    []string
 	reads     []string // of ConfigMaps
+	onDelete  func()   // before a deletion is sent
 }
 
 func newEnvironment(t *testing.T) *environment {
@@ -59,6 +60,9 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.mu.Lock()
 		r.writes = append(r.writes, request.Method+" "+request.URL.Path)
 		r.mu.Unlock()
+	}
+	if request.Method == http.MethodDelete && r.onDelete != nil {
+		r.onDelete()
 	}
 	if _, name, isConfigMap := strings.Cut(request.URL.Path, "/configmaps"); isConfigMap && request.Method == http.MethodGet {
 		r.mu.Lock()
@@ -232,6 +236,28 @@ func TestPlan_ApplyOfReplace(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	assert.NotEqual(t, planned.Changes[0].Live.GetUID(), events[0].Live.GetUID())
+}
+
+// TestPlan_ReplaceAfterStatusChange changes the status between the plan and the deletion, as controllers do.
+func TestPlan_ReplaceAfterStatusChange(t *testing.T) {
+	e := newEnvironment(t)
+	const text = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {serviceName: red, replicas: 0,
+		selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}}}`
+	_, err := e.plan(t, text, nil).Apply(t.Context(), e.Client, nil)
+	require.NoError(t, err)
+	planned := e.plan(t, strings.ReplaceAll(text, "red", "blue"), nil)
+	statefulSets := client.Resource(t, e.Client, "statefulsets").Namespace(e.namespace)
+	deletions := 0
+	e.onDelete = func() {
+		if deletions++; deletions == 1 {
+			_, err := statefulSets.Subresource("status").Patch(t.Context(), "a", types.MergePatchType,
+				[]byte(`{"status":{"replicas":7}}`), nil)
+			assert.NoError(t, err)
+		}
+	}
+	_, err = planned.Apply(t.Context(), e.Client, &plan.ApplyOptions{Replace: true})
+	require.NoError(t, err)
+	assert.Equal(t, 2, deletions)
 }
 
 // TestPlan_ReplaceNamesFinalizers ends the wait for the deletion of a replaced object.
