@@ -20,7 +20,7 @@ import (
 // Commands returns the package's commands.
 func Commands(s *command.State) []*cobra.Command {
 	return []*cobra.Command{
-		newGet(s), newEvents(s), newAPIResources(s), newAPIVersions(s), newVersion(s), newCompletion(s),
+		newGet(s), newInventory(s), newEvents(s), newAPIResources(s), newAPIVersions(s), newVersion(s), newCompletion(s),
 	}
 }
 
