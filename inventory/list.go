@@ -54,7 +54,7 @@ type Item[T any] struct {
 // resource are in the order of the server, between objects of further resources. Objects of two resources with the same kind and
 // UID, such as the Events of v1 and events.k8s.io/v1, are yielded once, with the resource that is first in the server's order.
 //
-// If a user may not list a resource in all namespaces, List lists the namespaces one by one. A SelfSubjectRulesReview for each
+// If a user may not list a resource in all namespaces, List lists each namespace. A SelfSubjectRulesReview for each
 // namespace says where the user may list which resource; if it is incomplete, List tries. With ListOptions.Namespaces it is sent
 // after the first list that was denied.
 //
@@ -138,7 +138,7 @@ func (l *lister[T, P]) resources() ([][]*discovery.Resource, error) {
 	return groupByKind(selectResources(snapshot, &l.opts)), nil
 }
 
-// listGroup lists resources of the same kind name one after the other. These may have the same objects.
+// listGroup lists resources of the same kind name in sequence. These may have the same objects.
 func (l *lister[T, P]) listGroup(resources []*discovery.Resource) {
 	var seen map[types.UID]bool
 	if len(resources) > 1 {
@@ -161,7 +161,7 @@ func (l *lister[T, P]) listResource(resource *discovery.Resource, seen map[types
 	l.listNamespaces(resource, handle, seen)
 }
 
-// listNamespaces lists the namespaces one by one. Rules are read for the first namespace that is denied.
+// listNamespaces lists each namespace. Rules are read for the first namespace that is denied.
 func (l *lister[T, P]) listNamespaces(resource *discovery.Resource, handle *dynamic.Handle[T], seen map[types.UID]bool) {
 	namespaces, err := l.access.readNamespaces(l.ctx)
 	var listed []string

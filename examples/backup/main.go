@@ -71,7 +71,9 @@ func save(ctx context.Context, client *dynamic.Client, folder string, namespaces
 			}
 		}
 	}
-	isScope := func(r *discovery.Resource) bool { return r.GVK.Kind == "Namespace" || r.GVK.Kind == "CustomResourceDefinition" }
+	isScope := func(r *discovery.Resource) bool {
+		return r.GVK.Kind == "Namespace" || r.GVK.Kind == "CustomResourceDefinition"
+	}
 	for item, err := range inventory.List[unstructured.Object](ctx, client, &inventory.ListOptions{Select: isScope}) {
 		if err != nil {
 			return err
