@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log"
 	"os"
 	"os/signal"
@@ -39,7 +38,8 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) < 2 || args[0] == "save" && len(args) < 3 {
+	isSave := len(args) > 2 && args[0] == "save"
+	if !isSave && (len(args) != 2 || args[0] != "restore") {
 		return errors.New("usage: backup save FOLDER NAMESPACE... | backup restore FOLDER")
 	}
 	cfg, err := transport.Load(ctx, nil)
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer client.Close()
-	if args[0] == "save" {
+	if isSave {
 		return save(ctx, client, args[1], args[2:], out)
 	}
 	return restore(ctx, client, args[1], out)
@@ -114,8 +114,15 @@ func restore(ctx context.Context, client *dynamic.Client, folder string, out io.
 	if err != nil {
 		return err
 	}
+	inOrder := func(yield func(*unstructured.Object, error) bool) {
+		for _, obj := range slices.Concat(plan.Stages...) {
+			if !yield(obj, nil) {
+				return
+			}
+		}
+	}
 	created := map[types.UID]types.UID{} // the UIDs in this cluster by those of the saved objects
-	for object, err := range client.ForObjects(ctx, inOrder(plan)) {
+	for object, err := range client.ForObjects(ctx, inOrder) {
 		if err != nil {
 			return err
 		}
@@ -128,16 +135,6 @@ func restore(ctx context.Context, client *dynamic.Client, folder string, out io.
 		created[object.Object.GetUID()] = live.GetUID()
 	}
 	return nil
-}
-
-func inOrder(plan *dynamic.InstallPlan) iter.Seq2[*unstructured.Object, error] {
-	return func(yield func(*unstructured.Object, error) bool) {
-		for _, obj := range slices.Concat(plan.Stages...) {
-			if !yield(obj, nil) {
-				return
-			}
-		}
-	}
 }
 
 // ownersIn returns the owner references with the new UIDs. An object with an unknown owner would be deleted as garbage.
