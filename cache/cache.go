@@ -19,7 +19,9 @@ import (
 	"github.com/anykind/anykind/shard"
 )
 
-// Source is the origin of a cache's objects: a handle of package dynamic, or an own implementation.
+// Source is the origin of a cache's objects: a handle of package dynamic, or an own implementation. A source with a method
+// HonorsKnownObjects() obeys KnownObjects and ResourceVersion of the options as a handle does, and keeps the names of objects. A
+// restarted Follow then emits differences only.
 type Source[T any] interface {
 	Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[T], error]
 	Path(name string) (string, error)
@@ -166,7 +168,7 @@ func (c *Cache[T]) String() string {
 
 // Run fills the cache and keeps it current until ctx ends. It can be called once. It returns the errors of
 // [dynamic.Handle.Follow]: ctx's error, or the error of a rejected request at the start. While the server does not serve the
-// resource, the cache keeps its objects. If a function in Options panics, Run ends with a *[PanicError]: the cache would
+// resource, the cache keeps its objects. After the end of ctx it keeps them, too, unless the cause is [ErrRemoved]. If a function in Options panics, Run ends with a *[PanicError]: the cache would
 // otherwise lack the object of the call.
 func (c *Cache[T]) Run(ctx context.Context) (err error) {
 	if c.started.Swap(true) {
@@ -178,7 +180,11 @@ func (c *Cache[T]) Run(ctx context.Context) (err error) {
 		close(c.stopped)
 	}()
 	defer c.recoverPanic(&err)
-	return c.follow(ctx)
+	err = c.follow(ctx)
+	if errors.Is(context.Cause(ctx), ErrRemoved) {
+		c.removeAll()
+	}
+	return err
 }
 
 func (c *Cache[T]) follow(parent context.Context) (err error) {

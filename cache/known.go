@@ -20,10 +20,14 @@ func (c *Cache[T]) knownObjects() dynamic.KnownObjects {
 	return nil
 }
 
-// hasHandle reports whether the source is a handle of package dynamic.
+// hasHandle reports whether the source is a handle of package dynamic, or behaves as such; see [Source].
 func (c *Cache[T]) hasHandle() bool {
-	_, isHandle := c.source.(*dynamic.Handle[T])
-	return isHandle
+	switch c.source.(type) {
+	case *dynamic.Handle[T], interface{ HonorsKnownObjects() }:
+		return true
+	default:
+		return false
+	}
 }
 
 func (k knownObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {

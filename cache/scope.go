@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,9 +14,25 @@ import (
 	"github.com/anykind/anykind/shard"
 )
 
-// Removed is the type of a [Change] for an object that left the namespaces or the shard of a cache, see [Cache.SetNamespaces] and
-// [Cache.SetShard]. The object may exist: its last state is Object.
+// Removed is the type of a [Change] for an object that left the namespaces or the shard of a cache, see [Cache.SetNamespaces],
+// [Cache.SetShard] and [ErrRemoved]. The object may exist: its last state is Object.
 const Removed watch.EventType = "REMOVED"
+
+// ErrRemoved, as the cause of the end of Run's ctx, removes all objects from the cache, with changes of type [Removed].
+var ErrRemoved = errors.New("the objects are removed from the cache")
+
+// removeAll removes all objects. Only Run's goroutine calls it.
+func (c *Cache[T]) removeAll() {
+	c.mu.RLock()
+	keys := make([]types.NamespacedName, 0, c.objects.count())
+	for key := range c.objects.all() {
+		keys = append(keys, key)
+	}
+	c.mu.RUnlock()
+	for _, key := range keys {
+		c.remove(key, update[T]{removed: true})
+	}
+}
 
 // scope is what a cache of partitions is to contain. The cache's lock guards it.
 type scope struct {

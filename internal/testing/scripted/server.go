@@ -58,6 +58,13 @@ func (s *Server) Handle(route string, responses ...http.HandlerFunc) {
 	s.routes[route] = responses
 }
 
+// Handler returns the next response to a route, to restore it later.
+func (s *Server) Handler(route string) http.HandlerFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.routes[route][0]
+}
+
 // Requests returns all requests but those for discovery documents.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()

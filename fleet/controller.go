@@ -1,0 +1,260 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/workqueue"
+	"github.com/anykind/anykind/dynamic"
+)
+
+// ReconcileFunc brings a cluster in line with an object, or with its absence, see controller.ReconcileFunc. ctx ends with the cause
+// cache.ErrRemoved when the cluster leaves the fleet.
+type ReconcileFunc func(ctx context.Context, key Key) (after time.Duration, err error)
+
+// RunOptions configure [Run]. nil and zero values mean the defaults.
+type RunOptions struct {
+	// Options are those of controller.Run, except that 0 Workers are 16. Its Triggers must be empty.
+	controller.Options
+	// Triggers are caches of related objects. Their changes trigger reconciles.
+	Triggers []Trigger
+	// WorkersPerCluster is the maximum number of concurrent reconciles for a cluster, so that a slow cluster leaves workers to the rest;
+	// 0 means a quarter of Workers.
+	WorkersPerCluster int
+}
+
+const (
+	defaultWorkers = 16
+	// lowPriority is the priority of objects in the initial list and in a resync.
+	lowPriority = -100
+)
+
+// Run reconciles every object of c, and reconciles it again whenever the object or an object of a Trigger changes, until ctx ends. All
+// clusters share a work queue. Run is controller.Run otherwise, with these differences:
+//
+//   - The reconciles of a cluster start when all caches have synced this cluster. They do not wait for the rest of the clusters.
+//   - Objects of a cluster that leaves the fleet, and objects that leave the shard of c, are not reconciled: they may exist.
+//   - Errors of a cluster are its state, see [Cache.Clusters].
+//
+// A reconcile writes through [Fleet.Client] with the key's cluster, and through TrackWrites of [Cache.Cluster] to read its own writes.
+func Run[T any, P cache.Object[T]](ctx context.Context, c *Cache[T], reconcile ReconcileFunc, opts *RunOptions) error {
+	o := *cmp.Or(opts, &RunOptions{})
+	o.Workers = cmp.Or(o.Workers, defaultWorkers)
+	own := Watches(c, func(cluster string, obj *T) []Key { return []Key{{cluster, cache.KeyOf(P(obj))}} })
+	own.isOwn = true
+	g := &gate{
+		triggers: append([]Trigger{own}, o.Triggers...), limit: cmp.Or(o.WorkersPerCluster, max(1, o.Workers/4)),
+		clusters: map[string]*clusterGate{}, left: map[Key]struct{}{},
+	}
+	keys := controller.Keys[Key]{
+		Enqueue: g.enqueue, Admit: g.admit, Release: g.release,
+		Object: func(key Key) (*controller.Objects, types.NamespacedName) {
+			cluster := c.cluster(key.Cluster)
+			if cluster == nil {
+				return nil, key.NamespacedName
+			}
+			return cluster.objects.Load(), key.NamespacedName
+		},
+	}
+	return controller.RunKeys(ctx, keys, func(ctx context.Context, key Key) (time.Duration, error) {
+		cluster := c.cluster(key.Cluster)
+		if cluster == nil {
+			return 0, nil
+		}
+		return cluster.reconcile(ctx, key, reconcile)
+	}, &o.Options)
+}
+
+// reconcile calls f with a ctx that ends when the cluster is removed. Nothing is repeated then.
+func (c *cluster) reconcile(ctx context.Context, key Key, f ReconcileFunc) (after time.Duration, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
+	after, err = f(ctx, key)
+	if c.ctx.Err() != nil {
+		return 0, nil
+	}
+	return after, err
+}
+
+// Trigger is a cache with a mapping from changed objects to keys to reconcile; see [Watches].
+type Trigger struct {
+	isOwn     bool // of the reconciled objects
+	hasSynced func(cluster string) bool
+	enqueue   func(ctx context.Context, g *gate, t *Trigger) error
+}
+
+// Watches returns a Trigger for the changes of c. A change reconciles keys(old state) and keys(new state), in any
+// cluster. keys must be quick and only read the object. A panic in keys ends [Run].
+func Watches[T any](c *Cache[T], keys func(cluster string, obj *T) []Key) Trigger {
+	return Trigger{
+		hasSynced: func(name string) bool {
+			cluster := c.cluster(name)
+			return cluster != nil && cluster.cache.HasSynced()
+		},
+		enqueue: func(ctx context.Context, g *gate, t *Trigger) error {
+			synced := map[string]bool{}
+			for change := range c.Changes(ctx) {
+				if change.Type == dynamic.Synced {
+					synced[change.Cluster] = true
+					g.open(change.Cluster)
+				}
+				priority := 0
+				if isResync := change.Old == change.Object; !synced[change.Cluster] || isResync {
+					priority = lowPriority
+				}
+				var all []Key
+				for _, obj := range []*T{change.Old, change.Object} {
+					if obj == nil {
+						continue
+					}
+					found, err := callKeys(keys, change.Cluster, obj)
+					if err != nil {
+						return err
+					}
+					all = append(all, found...)
+				}
+				for i, key := range all {
+					if !slices.Contains(all[:i], key) {
+						g.add(key, priority, t.isOwn, change.Type == cache.Removed)
+					}
+				}
+			}
+			return fmt.Errorf("a cache that triggers reconciles has stopped: %w", c.waitForStop(ctx))
+		},
+	}
+}
+
+func callKeys[T any](keys func(string, *T) []Key, cluster string, obj *T) (found []Key, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &cache.PanicError{Where: "the keys function of a Trigger, for cluster " + cluster, Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return keys(cluster, obj), nil
+}
+
+// gate admits the keys of a cluster once all caches have synced the cluster, and up to the limit of concurrent reconciles. Other keys are
+// parked, without a worker.
+type gate struct {
+	triggers []Trigger
+	limit    int
+
+	mu       sync.Mutex
+	queue    *workqueue.Queue[Key]
+	clusters map[string]*clusterGate
+	left     map[Key]struct{} // objects that have left the shard, and have not returned
+}
+
+type clusterGate struct {
+	running  int
+	parked   []Key       // in order, with keys that are parked no more
+	priority map[Key]int // of parked keys
+}
+
+func (g *gate) enqueue(parent context.Context, queue *workqueue.Queue[Key]) error {
+	g.mu.Lock()
+	g.queue = queue
+	g.mu.Unlock()
+	ctx, stop := context.WithCancelCause(parent)
+	defer stop(nil)
+	var all sync.WaitGroup
+	for i := range g.triggers {
+		all.Go(func() { stop(g.triggers[i].enqueue(ctx, g, &g.triggers[i])) })
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// add adds a key of a change to the queue. A removed object of the reconciled resource is not reconciled.
+func (g *gate) add(key Key, priority int, isOwn, isRemoved bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if isOwn && isRemoved {
+		if g.hasSynced(key.Cluster) { // the cluster is in the fleet
+			g.left[key] = struct{}{}
+		}
+		if c := g.clusters[key.Cluster]; c != nil {
+			delete(c.priority, key)
+		}
+		return
+	}
+	if isOwn {
+		delete(g.left, key)
+	}
+	g.queue.AddWithOptions(key, &workqueue.AddOptions{Priority: priority})
+}
+
+func (g *gate) hasSynced(cluster string) bool {
+	return !slices.ContainsFunc(g.triggers, func(t Trigger) bool { return !t.hasSynced(cluster) })
+}
+
+func (g *gate) admit(key Key, priority int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, hasLeft := g.left[key]; hasLeft {
+		g.queue.Forget(key)
+		return false
+	}
+	c := g.clusters[key.Cluster]
+	if c == nil {
+		c = &clusterGate{priority: map[Key]int{}}
+		g.clusters[key.Cluster] = c
+	}
+	if c.running < g.limit && g.hasSynced(key.Cluster) {
+		c.running++
+		return true
+	}
+	if _, isParked := c.priority[key]; !isParked {
+		c.parked = append(c.parked, key)
+		c.priority[key] = priority
+	}
+	c.priority[key] = max(c.priority[key], priority)
+	return false
+}
+
+// release ends a reconcile and continues with a parked key.
+func (g *gate) release(key Key) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.clusters[key.Cluster]
+	c.running--
+	g.resume(key.Cluster, c, 1)
+}
+
+// open continues with all parked keys of a cluster that has synced.
+func (g *gate) open(cluster string) {
+	if !g.hasSynced(cluster) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := g.clusters[cluster]; c != nil {
+		g.resume(cluster, c, len(c.parked))
+	}
+}
+
+// resume adds the first n parked keys to the queue again.
+func (g *gate) resume(cluster string, c *clusterGate, n int) {
+	for n > 0 && len(c.parked) > 0 {
+		key := c.parked[0]
+		c.parked = c.parked[1:]
+		if priority, isParked := c.priority[key]; isParked {
+			delete(c.priority, key)
+			g.queue.AddWithOptions(key, &workqueue.AddOptions{Priority: priority})
+			n--
+		}
+	}
+	if c.running == 0 && len(c.parked) == 0 {
+		delete(g.clusters, cluster)
+	}
+}

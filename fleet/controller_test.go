@@ -1,0 +1,224 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/fleet"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/shard"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// reconciles records the keys of reconciles.
+type reconciles struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (r *reconciles) record(key fleet.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys = append(r.keys, key.String())
+}
+
+// take returns the sorted keys since the last call.
+func (r *reconciles) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.keys
+	r.keys = nil
+	slices.Sort(taken)
+	return taken
+}
+
+// startRun runs a controller until the test ends.
+func startRun(t *testing.T, pods *fleet.Cache[unstructured.Object], reconcile fleet.ReconcileFunc, opts *fleet.RunOptions) {
+	t.Helper()
+	opts.Logger = slog.New(slog.DiscardHandler)
+	run(t, func(ctx context.Context) error { return fleet.Run(ctx, pods, reconcile, opts) })
+}
+
+func TestRun_ReconcilesEachClusterOnceSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east := newPodCluster("east", "web", "db")
+		hanging := newPodCluster("hanging", "web")
+		hanging.Handle("GET /apis", scripted.Hang)
+		source, members := dynamicSource()
+		f := newFleet(t, source, east, hanging)
+		members().Set("east", east.config("first"))
+		members().Set("hanging", hanging.config("first"))
+		pods := newPods(t, f)
+		var r reconciles
+		var results sync.Map
+		failures := 1
+		startRun(t, pods, func(_ context.Context, key fleet.Key) (time.Duration, error) {
+			r.record(key)
+			if failures > 0 {
+				failures--
+				return 0, errors.New("conflict")
+			}
+			return 0, nil
+		}, &fleet.RunOptions{Options: controller.Options{Workers: 1, OnReconcile: func(result controller.ReconcileResult) {
+			results.Store(result.Cluster+" "+result.GVR.Resource, nil)
+		}}})
+		time.Sleep(9 * time.Second)
+		assert.Len(t, slices.Compact(r.take()), 2, "the hanging cluster delays nothing")
+		_, found := results.Load("east pods")
+		assert.True(t, found)
+		east.events <- scripted.Event("DELETED", podJSON("east", "db", 101))
+		synctest.Wait()
+		assert.Equal(t, []string{"east/shop/db"}, r.take())
+		hanging.Handle("GET /apis")
+		time.Sleep(2 * time.Minute)
+		assert.Equal(t, []string{"hanging/shop/web"}, r.take())
+		members().Remove("east")
+		time.Sleep(time.Minute)
+		assert.Empty(t, r.take(), "objects of a removed cluster are not reconciled")
+	})
+}
+
+func TestRun_LimitsReconcilesOfSlowCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := newPodCluster("slow", "a", "b", "c", "d")
+		fast := newPodCluster("fast", "a", "b", "c", "d")
+		source, members := dynamicSource()
+		f := newFleet(t, source, slow, fast)
+		members().Set("slow", slow.config("first"))
+		pods := newPods(t, f)
+		var r reconciles
+		var ended reconciles
+		startRun(t, pods, func(ctx context.Context, key fleet.Key) (time.Duration, error) {
+			r.record(key)
+			if key.Cluster == "slow" {
+				select {
+				case <-ctx.Done():
+					assert.ErrorIs(t, context.Cause(ctx), cache.ErrRemoved)
+					ended.record(key)
+					return 0, ctx.Err()
+				case <-time.After(time.Hour):
+				}
+			}
+			return 0, nil
+		}, &fleet.RunOptions{Options: controller.Options{Workers: 3}, WorkersPerCluster: 2})
+		time.Sleep(time.Minute)
+		assert.Len(t, r.take(), 2)
+		members().Set("fast", fast.config("first"))
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"fast/shop/a", "fast/shop/b", "fast/shop/c", "fast/shop/d"}, r.take())
+		time.Sleep(time.Hour)
+		assert.Len(t, r.take(), 2, "the rest of the slow cluster")
+		members().Remove("slow")
+		time.Sleep(2 * time.Hour)
+		assert.Len(t, ended.take(), 2)
+		assert.Empty(t, r.take())
+	})
+}
+
+func TestRun_TriggersOfOtherCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east := newPodCluster("east", "web")
+		east.Serve("/v1 pods pod Pod po\n/v1 configmaps configmap ConfigMap cm")
+		settings := make(chan string)
+		east.Handle("WATCH /api/v1/configmaps", scripted.WatchChannel(settings))
+		f := newFleet(t, static(east), east)
+		pods := newPods(t, f)
+		configMaps := fleet.NewCache[unstructured.Object](f, "configmaps", nil)
+		run(t, configMaps.Run)
+		var r reconciles
+		startRun(t, pods, func(_ context.Context, key fleet.Key) (time.Duration, error) {
+			r.record(key)
+			return 0, nil
+		}, &fleet.RunOptions{Triggers: []fleet.Trigger{fleet.Watches(configMaps, func(cluster string, obj *unstructured.Object) []fleet.Key {
+			return []fleet.Key{{Cluster: cluster, NamespacedName: cache.KeyOf(obj)}}
+		})}})
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, r.take(), "the ConfigMaps have not synced")
+		settings <- scripted.InitialEventsEnd("v1", "ConfigMap", "100")
+		synctest.Wait()
+		assert.Equal(t, []string{"east/shop/web"}, r.take())
+		settings <- scripted.Event("ADDED", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"shop","name":"web","uid":"c","resourceVersion":"101"}}`)
+		synctest.Wait()
+		assert.Equal(t, []string{"east/shop/web"}, r.take())
+	})
+}
+
+func TestRun_ShardsOfClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods := make([]string, 0, 16)
+		for i := range cap(pods) {
+			pods = append(pods, string(rune('a'+i)))
+		}
+		east := newPodCluster("east", pods...)
+		west := newPodCluster("west", pods...)
+		f := newFleet(t, static(east, west), east, west)
+		halves := shard.Split(shard.UID, 2)
+		all := fleet.NewCache(f, "pods", &fleet.CacheOptions[unstructured.Object]{Options: cache.Options[unstructured.Object]{Shard: shard.New(shard.UID, shard.All()...)}})
+		run(t, all.Run)
+		var r reconciles
+		var again time.Duration
+		startRun(t, all, func(_ context.Context, key fleet.Key) (time.Duration, error) {
+			r.record(key)
+			_, found := all.Get(key)
+			assert.True(t, found, "an object outside of the shard may exist")
+			return again, nil
+		}, &fleet.RunOptions{})
+		require.NoError(t, all.WaitForSync(t.Context()))
+		time.Sleep(time.Second)
+		assert.Len(t, r.take(), 32)
+		require.NoError(t, all.SetShard(halves[0]))
+		time.Sleep(time.Minute)
+		assert.Empty(t, r.take())
+		kept := len(names(all.List("", nil)))
+		assert.Less(t, kept, 32)
+		require.ErrorContains(t, all.SetShard(shard.New(shard.Namespace)), `by "metadata.namespace", but Options.Shard is by "metadata.uid"`)
+		require.NoError(t, all.SetShard(halves[0].Union(halves[1])))
+		time.Sleep(time.Minute)
+		assert.Len(t, r.take(), 32-kept)
+	})
+}
+
+func TestRun_PanicOfKeysEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east := newPodCluster("east", "web")
+		f := newFleet(t, static(east), east)
+		pods := newPods(t, f)
+		var panicked *cache.PanicError
+		err := fleet.Run(t.Context(), pods, func(context.Context, fleet.Key) (time.Duration, error) { return 0, nil }, &fleet.RunOptions{
+			Triggers: []fleet.Trigger{fleet.Watches(pods, func(string, *unstructured.Object) []fleet.Key { panic("defect") })},
+		})
+		require.ErrorAs(t, err, &panicked)
+		assert.Equal(t, "the keys function of a Trigger, for cluster east", panicked.Where)
+	})
+}
+
+func TestReplica_SpreadsAndMovesFewClusters(t *testing.T) {
+	const clusters = 8000
+	counts := make([]int, 8)
+	moved := 0
+	for i := range clusters {
+		name := "cluster-" + time.Duration(i).String()
+		replica := fleet.Replica(name, 8)
+		counts[replica]++
+		if next := fleet.Replica(name, 9); next != replica {
+			assert.Equal(t, 8, next, "clusters move to the new replica alone")
+			moved++
+		}
+	}
+	for replica, count := range counts {
+		assert.InDelta(t, clusters/8, count, clusters/8*0.15, "replica %d", replica)
+	}
+	assert.InDelta(t, clusters/9, moved, clusters/9*0.15)
+	assert.Zero(t, fleet.Replica("east", 1))
+}

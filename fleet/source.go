@@ -1,0 +1,136 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime/debug"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
+)
+
+// Source adds, changes and removes clusters until ctx ends. It calls Synced once it has set the initial clusters. It may return nil if
+// its clusters do not change any more. After an error it is called again. Any function can be a source:
+//
+//	func(ctx context.Context, clusters *fleet.Clusters) error {
+//		for event := range inventory.Watch(ctx) {
+//			clusters.Set(event.Name, event.Config)
+//		}
+//		return nil
+//	}
+type Source func(ctx context.Context, clusters *Clusters) error
+
+// Clusters are the clusters of a [Source]. It is safe for concurrent use.
+type Clusters struct {
+	fleet *Fleet
+	run   Source
+
+	// The fleet's lock guards the fields below.
+	own       map[string]struct{}
+	set       map[string]struct{} // since the call of run, until Synced
+	hasSynced bool
+	err       error // of the last call of run
+}
+
+// Set adds a cluster, or replaces its configuration. An equal configuration changes nothing. A different one reconnects this cluster
+// alone. cfg must not be changed afterwards. A name that two sources set has the configuration set last.
+func (c *Clusters) Set(name string, cfg *transport.Config) { c.put(name, cfg, nil) }
+
+// SetError adds a cluster without a usable configuration, or replaces the configuration. The cluster fails with err.
+func (c *Clusters) SetError(name string, err error) {
+	c.put(name, nil, cmp.Or(err, errors.New("no configuration")))
+}
+
+func (c *Clusters) put(name string, cfg *transport.Config, err error) {
+	f := c.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.own[name] = struct{}{}
+	if c.set != nil {
+		c.set[name] = struct{}{}
+	}
+	if existing := f.clusters[name]; existing != nil {
+		existing.set(cfg, err)
+		return
+	}
+	f.clusters[name] = newCluster(f, name, cfg, err)
+	f.changed.notify()
+}
+
+// Remove removes a cluster of this source. Caches of the fleet remove its objects with changes of type cache.Removed.
+func (c *Clusters) Remove(name string) {
+	c.fleet.mu.Lock()
+	defer c.fleet.mu.Unlock()
+	c.remove(name)
+}
+
+// remove is called with the fleet's lock.
+func (c *Clusters) remove(name string) {
+	f := c.fleet
+	if _, isOwn := c.own[name]; !isOwn {
+		return
+	}
+	delete(c.own, name)
+	for _, source := range f.sources {
+		if _, isShared := source.own[name]; isShared {
+			return
+		}
+	}
+	f.clusters[name].remove()
+	delete(f.clusters, name)
+	f.changed.notify()
+}
+
+// Synced reports that all clusters have been set. It removes clusters of earlier calls of the source that this call has not set.
+func (c *Clusters) Synced() {
+	f := c.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.hasSynced = true
+	c.err = nil
+	if c.set != nil {
+		for name := range c.own {
+			if _, isSet := c.set[name]; !isSet {
+				c.remove(name)
+			}
+		}
+		c.set = nil
+	}
+	f.changed.notify()
+}
+
+// runUntil calls the source until it returns nil or ctx ends.
+func (c *Clusters) runUntil(ctx context.Context) {
+	for n := 1; ; n++ {
+		c.fleet.mu.Lock()
+		c.set = map[string]struct{}{}
+		c.fleet.mu.Unlock()
+		err := c.callSource(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.Synced()
+			return
+		}
+		c.fleet.mu.Lock()
+		c.err = err
+		c.fleet.changed.notify()
+		c.fleet.mu.Unlock()
+		c.fleet.opts.Logger.Error("a source of clusters has failed: its clusters stay, and it is called again", "error", err)
+		if sourceBackoff.Wait(ctx, n) != nil {
+			return
+		}
+	}
+}
+
+func (c *Clusters) callSource(ctx context.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &cache.PanicError{Where: "a source of clusters", Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return retry.WithContextError(ctx, c.run(ctx, c))
+}
