@@ -45,7 +45,7 @@ func TestCache_ReadsAndChangesOfAllClusters(t *testing.T) {
 		require.NoError(t, pods.Health())
 		require.NoError(t, f.Health())
 		synctest.Wait()
-		assert.ElementsMatch(t, []string{"ADDED east/web", "ADDED east/db", "ADDED west/web", "SYNCED east", "SYNCED west"}, changes.take())
+		assert.ElementsMatch(t, []string{"ADDED east/web", "ADDED east/db", "ADDED west/web", "SYNCED east", "SYNCED west"}, changes.drain())
 
 		assert.Equal(t, []string{"east/db", "east/web", "west/web"}, names(pods.List("", nil)))
 		assert.Empty(t, names(pods.List("home", nil)))
@@ -65,7 +65,7 @@ func TestCache_ReadsAndChangesOfAllClusters(t *testing.T) {
 		west.events <- scripted.Event("MODIFIED", podJSON("west", "web", 101))
 		east.events <- scripted.Event("DELETED", podJSON("east", "db", 102))
 		synctest.Wait()
-		assert.ElementsMatch(t, []string{"MODIFIED west/web", "DELETED east/db"}, changes.take())
+		assert.ElementsMatch(t, []string{"MODIFIED west/web", "DELETED east/db"}, changes.drain())
 		assert.Equal(t, []string{"east/web", "west/web"}, names(pods.List("", nil)))
 		assert.Equal(t, []string{"east", "west"}, f.Names())
 		assert.Equal(t, 2, east.Discoveries()+west.Discoveries())
@@ -88,7 +88,7 @@ func TestCache_DeadClustersDelayNoOther(t *testing.T) {
 		changes := consume(t, pods)
 		time.Sleep(100 * time.Millisecond) // of the spread
 		synctest.Wait()
-		assert.Equal(t, []string{"ADDED live/web", "SYNCED live"}, changes.take())
+		assert.Equal(t, []string{"ADDED live/web", "SYNCED live"}, changes.drain())
 		require.ErrorContains(t, pods.Health(), "not synced: ")
 
 		var rejected *cache.RejectedError
@@ -112,7 +112,7 @@ func TestCache_DeadClustersDelayNoOther(t *testing.T) {
 		hanging.Handle("GET /api")
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
-		assert.Equal(t, []string{"ADDED hanging/web", "SYNCED hanging"}, changes.take())
+		assert.Equal(t, []string{"ADDED hanging/web", "SYNCED hanging"}, changes.drain())
 		assert.ErrorContains(t, pods.Health(), "2 of 4 clusters are failing")
 		assert.Less(t, len(denied.Requests()), 60, "failed clusters are retried with a backoff")
 	})
@@ -137,7 +137,7 @@ func TestCache_RecoversFromInterruption(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Equal(t, fleet.Synced, pods.Clusters()[0].State)
 		require.NoError(t, pods.Health())
-		assert.Equal(t, []string{"ADDED east/web", "SYNCED east"}, changes.take())
+		assert.Equal(t, []string{"ADDED east/web", "SYNCED east"}, changes.drain())
 	})
 }
 
@@ -154,7 +154,7 @@ func TestCache_NewCredentialsReconnectOneCluster(t *testing.T) {
 		require.NoError(t, pods.WaitForSync(t.Context()))
 		changes := consume(t, pods)
 		synctest.Wait()
-		changes.take()
+		changes.drain()
 		oldClient, err := f.Client("east")
 		require.NoError(t, err)
 
@@ -170,7 +170,7 @@ func TestCache_NewCredentialsReconnectOneCluster(t *testing.T) {
 		assert.Contains(t, requests[1].Accept, "token=second")
 		assert.Contains(t, requests[1].URI, "resourceVersion=100", "resumed without a list")
 		assert.Len(t, west.Requests(), 1)
-		assert.Equal(t, []string{}, append([]string{}, changes.take()...))
+		assert.Equal(t, []string{}, append([]string{}, changes.drain()...))
 		newClient, err := f.Client("east")
 		require.NoError(t, err)
 		assert.NotSame(t, oldClient, newClient)
@@ -179,7 +179,7 @@ func TestCache_NewCredentialsReconnectOneCluster(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.NotContains(t, moved.Requests()[0].URI, "resourceVersion=100")
-		assert.Equal(t, []string{"ADDED east/api", "DELETED east/web"}, slices.Sorted(slices.Values(changes.take())))
+		assert.Equal(t, []string{"ADDED east/api", "DELETED east/web"}, slices.Sorted(slices.Values(changes.drain())))
 
 		members().SetError("east", errors.New("no such file"))
 		time.Sleep(time.Second)
@@ -201,11 +201,11 @@ func TestCache_AddsAndRemovesClusters(t *testing.T) {
 		members().Set("west", west.config("first"))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Len(t, changes.take(), 5)
+		assert.Len(t, changes.drain(), 5)
 
 		members().Remove("east")
 		synctest.Wait()
-		assert.Equal(t, []string{"REMOVED east/db", "REMOVED east/web"}, slices.Sorted(slices.Values(changes.take())))
+		assert.Equal(t, []string{"REMOVED east/db", "REMOVED east/web"}, slices.Sorted(slices.Values(changes.drain())))
 		assert.Equal(t, []string{"west/web"}, names(pods.List("", nil)))
 		_, found := pods.Cluster("east")
 		assert.False(t, found)
@@ -217,7 +217,7 @@ func TestCache_AddsAndRemovesClusters(t *testing.T) {
 		members().Set("east", east.config("first")) // the consumer gets removals before additions
 		time.Sleep(time.Second)
 		synctest.Wait()
-		last := changes.take()
+		last := changes.drain()
 		assert.Equal(t, []string{"ADDED east/db", "ADDED east/web"}, slices.Sorted(slices.Values(last[len(last)-3:len(last)-1])))
 		assert.Equal(t, "SYNCED east", last[len(last)-1])
 		assert.Len(t, slices.Collect(maps.Keys(maps.Collect(pods.List("", nil)))), 2)
@@ -237,11 +237,11 @@ func TestFleet_SetSelect(t *testing.T) {
 		assert.Zero(t, west.Count(), "a cluster of another replica costs no request")
 		changes := consume(t, pods)
 		synctest.Wait()
-		changes.take()
+		changes.drain()
 		f.SetSelect(func(cluster string) bool { return cluster == "west" })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"ADDED west/web", "REMOVED east/web", "SYNCED west"}, slices.Sorted(slices.Values(changes.take())))
+		assert.Equal(t, []string{"ADDED west/web", "REMOVED east/web", "SYNCED west"}, slices.Sorted(slices.Values(changes.drain())))
 		assert.Equal(t, []string{"west"}, f.Names())
 	})
 }

@@ -33,8 +33,8 @@ func (r *reconciles) record(key fleet.Key) {
 	r.keys = append(r.keys, key.String())
 }
 
-// take returns the sorted keys since the last call.
-func (r *reconciles) take() []string {
+// drain returns the sorted keys since the last call.
+func (r *reconciles) drain() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taken := r.keys
@@ -74,18 +74,18 @@ func TestRun_ReconcilesEachClusterOnceSynced(t *testing.T) {
 			results.Store(result.Cluster+" "+result.GVR.Resource, nil)
 		}}})
 		time.Sleep(9 * time.Second)
-		assert.Len(t, slices.Compact(r.take()), 2, "the hanging cluster delays nothing")
+		assert.Len(t, slices.Compact(r.drain()), 2, "the hanging cluster delays nothing")
 		_, found := results.Load("east pods")
 		assert.True(t, found)
 		east.events <- scripted.Event("DELETED", podJSON("east", "db", 101))
 		synctest.Wait()
-		assert.Equal(t, []string{"east/shop/db"}, r.take())
+		assert.Equal(t, []string{"east/shop/db"}, r.drain())
 		hanging.Handle("GET /apis")
 		time.Sleep(2 * time.Minute)
-		assert.Equal(t, []string{"hanging/shop/web"}, r.take())
+		assert.Equal(t, []string{"hanging/shop/web"}, r.drain())
 		members().Remove("east")
 		time.Sleep(time.Minute)
-		assert.Empty(t, r.take(), "objects of a removed cluster are not reconciled")
+		assert.Empty(t, r.drain(), "objects of a removed cluster are not reconciled")
 	})
 }
 
@@ -113,16 +113,16 @@ func TestRun_LimitsReconcilesOfSlowCluster(t *testing.T) {
 			return 0, nil
 		}, &fleet.RunOptions{Options: controller.Options{Workers: 3}, WorkersPerCluster: 2})
 		time.Sleep(time.Minute)
-		assert.Len(t, r.take(), 2)
+		assert.Len(t, r.drain(), 2)
 		members().Set("fast", fast.config("first"))
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"fast/shop/a", "fast/shop/b", "fast/shop/c", "fast/shop/d"}, r.take())
+		assert.Equal(t, []string{"fast/shop/a", "fast/shop/b", "fast/shop/c", "fast/shop/d"}, r.drain())
 		time.Sleep(time.Hour)
-		assert.Len(t, r.take(), 2, "the rest of the slow cluster")
+		assert.Len(t, r.drain(), 2, "the rest of the slow cluster")
 		members().Remove("slow")
 		time.Sleep(2 * time.Hour)
-		assert.Len(t, ended.take(), 2)
-		assert.Empty(t, r.take())
+		assert.Len(t, ended.drain(), 2)
+		assert.Empty(t, r.drain())
 	})
 }
 
@@ -144,13 +144,13 @@ func TestRun_TriggersOfOtherCaches(t *testing.T) {
 			return []fleet.Key{{Cluster: cluster, NamespacedName: cache.KeyOf(obj)}}
 		})}})
 		time.Sleep(5 * time.Second)
-		assert.Empty(t, r.take(), "the ConfigMaps have not synced")
+		assert.Empty(t, r.drain(), "the ConfigMaps have not synced")
 		settings <- scripted.InitialEventsEnd("v1", "ConfigMap", "100")
 		synctest.Wait()
-		assert.Equal(t, []string{"east/shop/web"}, r.take())
+		assert.Equal(t, []string{"east/shop/web"}, r.drain())
 		settings <- scripted.Event("ADDED", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"shop","name":"web","uid":"c","resourceVersion":"101"}}`)
 		synctest.Wait()
-		assert.Equal(t, []string{"east/shop/web"}, r.take())
+		assert.Equal(t, []string{"east/shop/web"}, r.drain())
 	})
 }
 
@@ -176,16 +176,16 @@ func TestRun_ShardsOfClusters(t *testing.T) {
 		}, &fleet.RunOptions{})
 		require.NoError(t, all.WaitForSync(t.Context()))
 		time.Sleep(time.Second)
-		assert.Len(t, r.take(), 32)
+		assert.Len(t, r.drain(), 32)
 		require.NoError(t, all.SetShard(halves[0]))
 		time.Sleep(time.Minute)
-		assert.Empty(t, r.take())
+		assert.Empty(t, r.drain())
 		kept := len(names(all.List("", nil)))
 		assert.Less(t, kept, 32)
 		require.ErrorContains(t, all.SetShard(shard.New(shard.Namespace)), `by "metadata.namespace", but Options.Shard is by "metadata.uid"`)
 		require.NoError(t, all.SetShard(halves[0].Union(halves[1])))
 		time.Sleep(time.Minute)
-		assert.Len(t, r.take(), 32-kept)
+		assert.Len(t, r.drain(), 32-kept)
 	})
 }
 

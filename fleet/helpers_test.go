@@ -183,8 +183,8 @@ func consume(t *testing.T, pods *fleet.Cache[unstructured.Object]) *consumer {
 	return c
 }
 
-// take returns the changes since the last call.
-func (c *consumer) take() []string {
+// drain returns the changes since the last call.
+func (c *consumer) drain() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := c.changes
