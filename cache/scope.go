@@ -18,7 +18,7 @@ import (
 // [Cache.SetShard] and [ErrRemoved]. The object may exist: its last state is Object.
 const Removed watch.EventType = "REMOVED"
 
-// ErrRemoved, as the cause of the end of Run's ctx, removes all objects from the cache, with changes of type [Removed].
+// ErrRemoved is a cause of the end of Run's ctx. Run then removes all objects from the cache, with changes of type [Removed].
 var ErrRemoved = errors.New("the objects are removed from the cache")
 
 // removeAll removes all objects. Only Run's goroutine calls it.

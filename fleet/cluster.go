@@ -52,7 +52,7 @@ func (c *connection) close() {
 
 func newCluster(f *Fleet, name string, cfg *transport.Config, cfgErr error) *cluster {
 	c := &cluster{fleet: f, name: name, cfg: cfg, cfgErr: cfgErr}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.ctx, c.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // until remove
 	return c
 }
 
@@ -64,7 +64,7 @@ func (c *cluster) connect() *connection {
 		return c.connection
 	}
 	c.connection = &connection{err: c.cfgErr}
-	c.connection.replaced, c.connection.replace = context.WithCancel(context.Background())
+	c.connection.replaced, c.connection.replace = context.WithCancel(context.Background()) //nolint:forbidigo // until disconnect
 	if c.cfgErr == nil {
 		c.connection.server = c.cfg.Server
 		cfg := *c.cfg

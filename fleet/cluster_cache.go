@@ -48,7 +48,7 @@ func newClusterCache[T any](owner *Cache[T], member *cluster, opts *cache.Option
 func (c *clusterCache[T]) run(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
+	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })() //nolint:contextcheck // two lifetimes
 	err := c.cache.Run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -175,7 +175,7 @@ func (s *stream[T]) follow(ctx context.Context, state *followState, opts *dynami
 	current := s.cluster.connect()
 	connected, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(current.replaced, func() { cancel(errReplaced) })()
+	defer context.AfterFunc(current.replaced, func() { cancel(errReplaced) })() //nolint:contextcheck // two lifetimes
 	start := time.Now()
 	err := s.followConnection(connected, current, state, opts, yield)
 	if current.replaced.Err() != nil {

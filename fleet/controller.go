@@ -78,7 +78,7 @@ func Run[T any, P cache.Object[T]](ctx context.Context, c *Cache[T], reconcile R
 func (c *cluster) reconcile(ctx context.Context, key Key, f ReconcileFunc) (after time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
+	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })() //nolint:contextcheck // two lifetimes
 	after, err = f(ctx, key)
 	if c.ctx.Err() != nil {
 		return 0, nil

@@ -78,22 +78,22 @@ const maxHealthClusters = 10
 // Any further error means that the cache is not usable: Run has not been called or has ended, the clusters are not known or have not
 // synced or failed for the first time, or all clusters are failing. Clusters that are added later do not count while they connect.
 func (c *Cache[T]) Health() error {
-	err, _ := c.health()
+	_, err := c.health()
 	return err
 }
 
 // health also returns the time until a connecting cluster is failing; 0 means none.
-func (c *Cache[T]) health() (err error, wait time.Duration) { //nolint:revive // the error is the result
+func (c *Cache[T]) health() (wait time.Duration, err error) {
 	select {
 	case <-c.stopped:
-		return fmt.Errorf("cache of %s: stopped: %w", c.resource, c.err), 0
+		return 0, fmt.Errorf("cache of %s: stopped: %w", c.resource, c.err)
 	default:
 	}
 	if !c.started.Load() {
-		return fmt.Errorf("cache of %s: not synced: Run has not been called", c.resource), 0
+		return 0, fmt.Errorf("cache of %s: not synced: Run has not been called", c.resource)
 	}
 	if !c.fleet.hasSynced() || !c.hasUpdated() {
-		return fmt.Errorf("cache of %s: not synced: the clusters are not known yet", c.resource), 0
+		return 0, fmt.Errorf("cache of %s: not synced: the clusters are not known yet", c.resource)
 	}
 	var failing []Status
 	count := 0
@@ -115,15 +115,15 @@ func (c *Cache[T]) health() (err error, wait time.Duration) { //nolint:revive //
 	c.mu.Unlock()
 	switch {
 	case !settled:
-		return fmt.Errorf("cache of %s: not synced: %d of %d clusters are connecting", c.resource, connecting, count), wait
+		return wait, fmt.Errorf("cache of %s: not synced: %d of %d clusters are connecting", c.resource, connecting, count)
 	case len(failing) == 0:
-		return nil, 0
+		return 0, nil
 	}
 	reasons := joinReasons(failing)
 	if len(failing) == count {
-		return fmt.Errorf("cache of %s: all clusters are failing: %w", c.resource, reasons), 0
+		return 0, fmt.Errorf("cache of %s: all clusters are failing: %w", c.resource, reasons)
 	}
-	return &cache.RejectedError{Cache: c.resource, Err: fmt.Errorf("%d of %d clusters are failing: %w", len(failing), count, reasons)}, 0
+	return 0, &cache.RejectedError{Cache: c.resource, Err: fmt.Errorf("%d of %d clusters are failing: %w", len(failing), count, reasons)}
 }
 
 // hasUpdated reports whether the cache has the clusters that the fleet selects.
@@ -168,7 +168,7 @@ func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 	fleetChanged, stopFleet := c.fleet.changed.subscribe()
 	defer stopFleet()
 	for {
-		err, wait := c.health()
+		wait, err := c.health()
 		if c.hasSettled() {
 			return err
 		}

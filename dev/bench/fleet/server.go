@@ -13,8 +13,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+)
 
-	"github.com/anykind/anykind/internal/testing/scripted"
+const (
+	emptyIndex = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[]}`
+	coreIndex  = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":""},"versions":[{"version":"v1","freshness":"Current",` +
+		`"resources":[{"resource":"pods","singularResource":"pod","scope":"Namespaced","responseKind":{"group":"","version":"v1","kind":"Pod"},"verbs":["get","list","watch"]}]}]}]}`
+	initialEventsEnd = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"1000000","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 )
 
 // address is the first line of output of the server's process.
@@ -61,7 +66,7 @@ func (s *clusterServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	case path == "api" || path == "apis":
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-		_, _ = io.WriteString(w, scripted.Index("/v1 pods pod Pod po", path == "api"))
+		_, _ = io.WriteString(w, map[string]string{"api": coreIndex, "apis": emptyIndex}[path])
 	case path == "api/v1/pods" && r.URL.Query().Get("watch") != "":
 		s.watch(w, r, cluster)
 	default:
@@ -81,7 +86,7 @@ func (s *clusterServer) watch(w http.ResponseWriter, r *http.Request, cluster in
 	s.mu.Lock()
 	s.watches[cluster] = changes
 	s.mu.Unlock()
-	_, _ = io.WriteString(w, scripted.InitialEventsEnd("v1", "Pod", "1000000"))
+	_, _ = io.WriteString(w, initialEventsEnd)
 	for {
 		_ = http.NewResponseController(w).Flush()
 		select {
