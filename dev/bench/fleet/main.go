@@ -134,14 +134,20 @@ func (s *settings) measure() (err error) {
 	}
 	time.Sleep(time.Duration(s.seconds) * time.Second)
 	stopConsumer()
-	all := <-delays
+	if err := s.printDelays(<-delays); err != nil {
+		return err
+	}
+	s.printMemory(before)
+	return nil
+}
+
+func (s *settings) printDelays(all []time.Duration) error {
 	slices.Sort(all)
 	if len(all) == 0 {
 		return errors.New("no change has been received")
 	}
 	fmt.Printf("changes: %d received, %.0f a second; delay p50 %s, p99 %s, max %s\n", len(all), float64(len(all))/float64(s.seconds),
 		all[len(all)/2].Round(time.Microsecond), all[len(all)*99/100].Round(time.Microsecond), all[len(all)-1].Round(time.Microsecond))
-	s.printMemory(before)
 	return nil
 }
 
