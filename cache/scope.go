@@ -70,6 +70,15 @@ func (c *Cache[T]) SetShard(selector shard.Selector) error {
 	return nil
 }
 
+// Shard returns the shard of the cache: Options.Shard, or the argument of the last SetShard. It is the zero value for a cache without
+// Options.Shard.
+func (c *Cache[T]) Shard() shard.Selector {
+	if c.opts.Shard.Field() == "" {
+		return shard.Selector{}
+	}
+	return c.takeScope().shard
+}
+
 // SetNamespaces changes the namespaces of a cache that has Options.Namespaces, and returns at once. Objects of other namespaces are
 // removed, with changes of type [Removed]. Without an argument the cache becomes empty. [Cache.WaitForSync] waits for new
 // namespaces.

@@ -50,6 +50,9 @@ func RunKeys[K comparable](ctx context.Context, keys Keys[K], reconcile func(ctx
 	if len(r.opts.Triggers) > 0 {
 		return errors.New("run a controller: Options.Triggers of RunKeys must be empty (add the keys in Keys.Enqueue)")
 	}
+	if r.opts.Sharding != nil {
+		return errors.New("run a controller: Options.Sharding of RunKeys must be nil (see Keys.Admit)")
+	}
 	return r.work(ctx, func(ctx context.Context) {
 		r.protect("the Enqueue of a controller", func() error { return keys.Enqueue(ctx, r.queue) })
 	})

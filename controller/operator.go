@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -50,6 +51,9 @@ type watchFunc func(ctx context.Context) error
 // A handler is not called with a state older than the states received by [Finalize], [SetStatus] and [PatchStatus] in earlier
 // calls for the object. If events are late, the call waits for them, for at most 2 minutes. These functions must get the
 // handler's ctx.
+//
+// With Options.Sharding, objects that come into the member's shard are Added. Objects that leave it are not Deleted: their next
+// member handles them. A deletion between the two members is handled by neither, as while a process restarts: see [Finalize].
 //
 // While the server does not serve the resource there are no changes. An object counts as deleted only if the API reports it, if a
 // complete list lacks it, or if its CustomResourceDefinition is deleted or replaced (new UID). Errors and panics are logged, and
@@ -145,13 +149,26 @@ func (o *Operator) Run(parent context.Context) error {
 
 // runWatch watches until ctx ends or the cache fails.
 func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, opts *Options) error {
+	cacheOpts := &cache.Options[unstructured.Object]{}
+	if opts.Sharding != nil {
+		cacheOpts.Shard = shard.New(opts.Sharding.Field())
+	}
 	t := &changeTracker{
-		handler: handler, objects: cache.New(resource, nil),
+		handler: handler, objects: cache.New(resource, cacheOpts),
 		handled: map[types.NamespacedName]handledObject{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
+		removed: map[types.NamespacedName]struct{}{},
 	}
 	r := newRunner(opts, resource, t.objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		return 0, t.reconcile(ctx, key)
 	})
+	if opts.Sharding != nil {
+		s, err := shardRunner(r, t.uidOf, t.objects)
+		if err != nil {
+			return err
+		}
+		defer s.fence.Close()
+		s.onDrop = t.forget
+	}
 	return r.work(ctx, func(ctx context.Context) {
 		var cached sync.WaitGroup
 		cached.Go(func() { r.end(t.objects.Run(ctx)) })
@@ -168,6 +185,7 @@ type changeTracker struct {
 	mu      sync.Mutex
 	handled map[types.NamespacedName]handledObject
 	deleted map[types.NamespacedName]cache.Change[unstructured.Object] // deletions possibly to be handled
+	removed map[types.NamespacedName]struct{}                          // left the shard since the last reconcile
 }
 
 // handledObject is an object between its first Added call and a successful Deleted call.
@@ -186,11 +204,15 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[type
 			continue
 		}
 		key := cache.KeyOf(change.Object)
-		if change.Type == watch.Deleted { // kept even if the object was not handled: its handler may be running
-			t.mu.Lock()
+		t.mu.Lock()
+		switch change.Type {
+		case watch.Deleted: // kept even if the object was not handled: its handler may be running
 			t.deleted[key] = change
-			t.mu.Unlock()
+		case cache.Removed: // it may be handled by another member of the group from now on
+			t.removed[key] = struct{}{}
+		default:
 		}
+		t.mu.Unlock()
 		queue.Add(key)
 	}
 	return t.objects.WaitForStop(ctx)
@@ -198,6 +220,12 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[type
 
 // reconcile calls the handler with the changes of an object. The queue prevents concurrent calls for the same key.
 func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName) error {
+	t.mu.Lock()
+	_, wasRemoved := t.removed[key]
+	t.mu.Unlock()
+	if wasRemoved {
+		t.forget(key)
+	}
 	current, _ := t.objects.Get(key.Namespace, key.Name)
 	t.mu.Lock()
 	last := t.handled[key]
@@ -227,6 +255,31 @@ func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName)
 	default:
 		return nil
 	}
+}
+
+// forget removes the state of an object that has left the shard. No handler runs for it.
+func (t *changeTracker) forget(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.handled, key)
+	delete(t.deleted, key)
+	delete(t.removed, key)
+}
+
+// uidOf returns the UID of the object to be handled: the current one, or the deleted one.
+func (t *changeTracker) uidOf(key types.NamespacedName) types.UID {
+	if current, found := t.objects.Get(key.Namespace, key.Name); found {
+		return current.GetUID()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if deleted := t.deleted[key]; deleted.Object != nil {
+		return deleted.Object.GetUID()
+	}
+	if last := t.handled[key]; last.state != nil {
+		return last.state.GetUID()
+	}
+	return ""
 }
 
 func (t *changeTracker) handle(ctx context.Context, key types.NamespacedName, change cache.Change[unstructured.Object]) error {

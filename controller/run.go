@@ -13,9 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/controller/sharding"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
@@ -37,6 +39,11 @@ type Options struct {
 	// Grace is how long running reconciles may continue after the end of ctx, before their own ctx ends. 0 means 30 seconds. If
 	// the Lease of leaderelection.Run is lost, before or meanwhile, their ctx ends at once.
 	Grace time.Duration
+	// Sharding divides the keys among the members of a group. Run must be called within the work of sharding.Group.Run. The group sets
+	// the shard of the cache, which needs cache.Options.Shard with the group's field, and of caches of Triggers that have the same
+	// field. A key is reconciled by one member at a time; see package sharding. A reconcile's ctx ends with the cause
+	// leaderelection.ErrLeaseLost when a different member may reconcile the key, without the Grace. See docs/SCALE.md.
+	Sharding *sharding.Group
 	// Queue sets the rate limiter and the metrics of the work queue. OnPanic is not used. In the metrics, a key waiting for
 	// writes is done, and then added again with its priority.
 	Queue workqueue.Options
@@ -84,8 +91,32 @@ const (
 // ErrLeaseLost: a different process may reconcile then. The same holds for any ctx with such a cause.
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
 	r := newRunner(opts, resourceOf(c), c, reconcile)
-	own := Watches(c, func(obj *T) []types.NamespacedName { return []types.NamespacedName{cache.KeyOf(P(obj))} })
-	return run(ctx, r, append([]Trigger{own}, r.opts.Triggers...))
+	var s *shards
+	keyOf := func(obj *T) []types.NamespacedName { return []types.NamespacedName{cache.KeyOf(P(obj))} }
+	own := watches(c, keyOf, func(change cache.Change[T]) {
+		if s != nil && change.Type == watch.Deleted {
+			s.deleted.Store(cache.KeyOf(P(change.Object)), P(change.Object).GetUID())
+		}
+	})
+	triggers := append([]Trigger{own}, r.opts.Triggers...)
+	if r.opts.Sharding != nil {
+		caches := []triggerCache{}
+		for _, trigger := range triggers {
+			caches = append(caches, trigger.cache)
+		}
+		var err error
+		s, err = shardRunner(r, func(key types.NamespacedName) types.UID {
+			if obj, found := c.Get(key.Namespace, key.Name); found {
+				return P(obj).GetUID()
+			}
+			return ""
+		}, caches...)
+		if err != nil {
+			return err
+		}
+		defer s.fence.Close()
+	}
+	return run(ctx, r, triggers)
 }
 
 // resourceOf returns a cache's source if it is a handle of package dynamic, and nil otherwise.
@@ -98,12 +129,16 @@ func resourceOf[T any](c *cache.Cache[T]) *dynamic.Resource {
 
 // runner is a call of Run or RunKeys, or a watch of an operator.
 type runner[K comparable] struct {
-	opts       Options
-	reconcile  func(ctx context.Context, key K) (after time.Duration, err error)
-	queue      *workqueue.Queue[K]
-	keys       Keys[K]
-	waited     sync.Map                // queued keys after the wait for writes to their object
-	workers    sync.WaitGroup          // includes waits for writes
+	opts      Options
+	reconcile func(ctx context.Context, key K) (after time.Duration, err error)
+	queue     *workqueue.Queue[K]
+	keys      Keys[K]
+	waited    sync.Map       // queued keys after the wait for writes to their object
+	workers   sync.WaitGroup // includes waits for writes
+	// isOwned drops a key of a different member, and begin also parks a key; see shards. Both are nil without Options.Sharding.
+	isOwned func(key K) bool
+	begin   func(ctx context.Context, key K) (context.Context, func(error), bool)
+
 	stop       context.CancelCauseFunc // ends the runner's ctx
 	firstPanic firstPanic
 }
@@ -132,7 +167,7 @@ func newKeyRunner[K comparable](opts *Options, keys Keys[K], reconcile func(ctx 
 // run runs the triggers and the workers of r.
 func run(parent context.Context, r *runner[types.NamespacedName], triggers []Trigger) error {
 	for _, trigger := range triggers {
-		err := trigger.waitForSync(parent)
+		err := trigger.cache.WaitForSync(parent)
 		var rejected *cache.RejectedError
 		if errors.As(err, &rejected) {
 			r.opts.Logger.Warn("the objects of some namespaces are not known yet: the server rejects requests", "error", err)
@@ -200,6 +235,9 @@ func (r *runner[K]) reconcileKeys(ctx, reconcileCtx context.Context) error {
 		if !ok {
 			return nil
 		}
+		if r.isOwned != nil && !r.isOwned(key) {
+			continue
+		}
 		objects, object := r.keys.Object(key)
 		if _, hasWaited := r.waited.LoadAndDelete(key); !hasWaited && objects != nil && !objects.Cache.HasWrites(object) {
 			r.reconcileAfterWrites(ctx, key, priority)
@@ -219,10 +257,19 @@ func (r *runner[K]) reconcileKeys(ctx, reconcileCtx context.Context) error {
 
 // reconcileKey reconciles an object, and logs and retries a failure. Its error is a panic of OnReconcile.
 func (r *runner[K]) reconcileKey(ctx, reconcileCtx context.Context, key K, objects *Objects, object types.NamespacedName) error {
+	end := func(error) {}
+	if r.begin != nil {
+		var ok bool
+		if reconcileCtx, end, ok = r.begin(reconcileCtx, key); !ok {
+			return nil
+		}
+	}
 	written := &consistency.Writes{}
 	defer r.finish(ctx, key, written)
 	reconcileCtx = context.WithValue(reconcileCtx, objectsKey{}, objects)
 	start := time.Now()
+	err := errGoexit
+	defer func() { end(err) }()
 	after, err := r.callReconcile(consistency.WithWrites(reconcileCtx, written), key, object)
 	result := ReconcileResult{Cluster: objects.Cluster, Key: object, Duration: time.Since(start), Err: err}
 	if objects.Resource != nil {

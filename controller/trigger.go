@@ -12,26 +12,44 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller/sharding"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/shard"
 )
 
 // Trigger is a cache with a mapping from changed objects to keys to reconcile; see [Owns] and [Watches].
 type Trigger struct {
-	waitForSync func(ctx context.Context) error
-	enqueue     func(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error
+	cache   triggerCache
+	enqueue func(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error
+}
+
+// triggerCache is the cache of a Trigger.
+type triggerCache interface {
+	sharding.Cache
+	Shard() shard.Selector
 }
 
 // Watches returns a Trigger for the changes of c. A change reconciles keys(old state) and keys(new state). keys must be quick and
-// only read the object. A panic in keys ends [Run]: it would miss changes from then on.
+// only read the object. A panic in keys ends [Run]: it would miss changes from then on. An object that leaves the namespaces or the shard
+// of c reconciles nothing.
 func Watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName) Trigger {
-	return Trigger{c.WaitForSync, func(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error {
+	return watches(c, keys, func(cache.Change[T]) {})
+}
+
+// watches calls handle with each change before its keys are added.
+func watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName, handle func(cache.Change[T])) Trigger {
+	return Trigger{c, func(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error {
 		low := &workqueue.AddOptions{Priority: lowPriority}
 		synced := false
 		served := servedLog{log: log, resource: c.String()}
 		for change := range c.Changes(ctx) {
 			served.handle(change.Type)
+			handle(change)
 			synced = synced || change.Type == dynamic.Synced
+			if change.Type == cache.Removed {
+				continue
+			}
 			var opts *workqueue.AddOptions
 			if isResync := change.Old == change.Object; !synced || isResync {
 				opts = low

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport/internal/credential"
@@ -104,6 +105,10 @@ func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*h
 			return nil, fmt.Errorf("%s %s: wait for the rate limiter: %w", req.Method, printableURL(req), err)
 		}
 		c.delay += time.Since(begin)
+	}
+	if err := fence.Check(ctx); err != nil {
+		closeBody(req)
+		return nil, fmt.Errorf("%s %s: not sent: %w", req.Method, printableURL(req), err)
 	}
 	begin := time.Now()
 	response, err := roundTrip()

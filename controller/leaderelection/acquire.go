@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -31,9 +32,9 @@ type candidate struct {
 	denials     retry.Denials
 	lastFailure string // the text of the last logged error
 
-	term   record               // the held or last requested term; see isOurs
-	lease  *unstructured.Object // the last known state on the server
-	sentAt time.Time            // send time of the last successful renewal
+	term     record               // the held or last requested term; see isOurs
+	lease    *unstructured.Object // the last known state on the server
+	deadline *fence.Deadline
 
 	loseLease func(cause error)
 	renewErr  atomic.Pointer[error] // error of the last renewal, which may be nil
@@ -55,7 +56,7 @@ func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
 	attemptCtx, cancel := context.WithTimeout(ctx, c.opts.RenewDeadline)
 	held, err = c.tryAcquire(attemptCtx)
 	cancel()
-	if held && ctx.Err() == nil && c.remaining() > 0 {
+	if held && ctx.Err() == nil && c.deadline.Remaining() > 0 {
 		if err = c.setLeader(c.opts.Identity); err == nil {
 			return true, nil
 		}
@@ -187,7 +188,7 @@ func (c *candidate) create(ctx context.Context) (bool, error) {
 	}
 	c.answered = true
 	c.lease = lease
-	c.sentAt = now
+	c.deadline.Renew(now)
 	return true, nil
 }
 
@@ -200,13 +201,6 @@ func (c *candidate) update(ctx context.Context) error {
 		return err
 	}
 	c.lease = lease
-	c.sentAt = now
+	c.deadline.Renew(now)
 	return nil
-}
-
-// remaining returns the time until the renew deadline, by the larger of the wall clock's and the monotonic clock's progress. The
-// wall clock may be set back, and the monotonic clock may stop while the machine is suspended.
-func (c *candidate) remaining() time.Duration {
-	now := time.Now()
-	return c.opts.RenewDeadline - max(now.Sub(c.sentAt), now.Round(0).Sub(c.sentAt.Round(0)))
 }

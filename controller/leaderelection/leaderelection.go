@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -60,7 +61,8 @@ type Options struct {
 // The ctx of lead ends with ctx; the Lease is still renewed while lead finishes its work. It ends with [ErrLeaseLost] as its
 // cause when the Lease is taken or deleted, or RenewDeadline after the last successful renewal was sent. That time is the larger
 // of the monotonic clock's and the wall clock's progress: the monotonic clock cannot be set, and the wall clock also counts the
-// time of a suspended machine. lead must then stop within the rest of LeaseDuration. Run waits for lead and returns an error that
+// time of a suspended machine. A request with the ctx is not sent after this time, even if the ctx ends late. lead must then stop
+// within the rest of LeaseDuration. Run waits for lead and returns an error that
 // wraps ErrLeaseLost; call Run again to become a candidate again.
 //
 // No clock can prevent the late arrival of a stalled leader's request. Writes that must not happen twice need a fencing token:
@@ -105,6 +107,7 @@ func newCandidate(leases *dynamic.Resource, name string, opts *Options) (*candid
 		}
 		c.opts.Identity = host + "_" + rand.Text()
 	}
+	c.deadline = fence.NewDeadline(c.opts.RenewDeadline)
 	c.log = cmp.Or(c.opts.Logger, slog.Default()).With("lease", name, "identity", c.opts.Identity)
 	return c, nil
 }

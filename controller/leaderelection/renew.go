@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/internal/retry"
 )
 
@@ -16,7 +17,7 @@ func (c *candidate) lead(ctx context.Context, lead func(context.Context, int64) 
 	// held ends with the Lease. The Lease is renewed until lead returns, even if ctx has ended.
 	held, lose := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lose(nil)
-	leading, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, held))
+	leading, cancel := context.WithCancelCause(fence.WithCheck(context.WithValue(ctx, leaseKey{}, held), c.checkDeadline))
 	defer cancel(nil)
 	var once sync.Once // the deadline may pass while a renewal finds the Lease lost
 	c.loseLease = func(cause error) {
@@ -50,13 +51,13 @@ func (c *candidate) lead(ctx context.Context, lead func(context.Context, int64) 
 // renew renews the Lease until ctx ends or the Lease is lost.
 func (c *candidate) renew(ctx context.Context) {
 	// The timer also fires while a request hangs.
-	deadline := time.AfterFunc(c.remaining(), func() { c.loseLease(c.deadlineError()) })
+	deadline := time.AfterFunc(c.deadline.Remaining(), func() { c.loseLease(c.deadlineError()) })
 	defer deadline.Stop()
 	for {
-		if retry.Sleep(ctx, retry.Jitter(ctx, min(c.opts.RetryPeriod, max(c.remaining(), 0)))) != nil {
+		if retry.Sleep(ctx, retry.Jitter(ctx, min(c.opts.RetryPeriod, max(c.deadline.Remaining(), 0)))) != nil {
 			return
 		}
-		remaining := c.remaining()
+		remaining := c.deadline.Remaining()
 		if remaining <= 0 {
 			c.loseLease(c.deadlineError())
 			return
@@ -69,13 +70,21 @@ func (c *candidate) renew(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			deadline.Reset(c.remaining())
+			deadline.Reset(c.deadline.Remaining())
 		}
 		if ctx.Err() == nil {
 			c.logFailure("the leader lease cannot be renewed", err)
 		}
 		c.renewErr.Store(&err)
 	}
+}
+
+// checkDeadline returns an error after the deadline, even if no timer has fired yet.
+func (c *candidate) checkDeadline() error {
+	if c.deadline.Remaining() > 0 {
+		return nil
+	}
+	return c.deadlineError()
 }
 
 func (c *candidate) deadlineError() error {

@@ -17,7 +17,7 @@ func TestExamples_ExplainTheirArguments(t *testing.T) {
 	programs := map[string][]string{
 		"api-resources": {"-x", "pods"}, "autodetect": {"-x", "pods"}, "contexts": {"-x", ""}, "deployment-notifier": {"-x", "pods"}, "drain": {"-x"}, "explain": {"-x"},
 		"generic": {"-x", "pods"}, "informer": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
-		"reflector": {"-x"}, "tour": {"-x", "pods"},
+		"reflector": {"-x"}, "sharded": {"-x", "pods"}, "tour": {"-x", "pods"},
 	}
 	build := []string{"build", "-o", folder}
 	for name := range programs {

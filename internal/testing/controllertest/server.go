@@ -35,6 +35,8 @@ type Server struct {
 	version  int
 	objects  map[string]map[string]any
 	requests []string
+	events   []event
+	changed  chan struct{} // closed and replaced after an event; nil without watches
 }
 
 // Resources are the resources of the server, in the format of scripted.Index.
@@ -99,6 +101,9 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := request.Context().Err(); err != nil {
 		return nil, err
 	}
+	if response := r.server.watch(request); response != nil {
+		return response, nil
+	}
 	w := httptest.NewRecorder()
 	r.server.respond(w, request)
 	response := w.Result()
@@ -124,6 +129,10 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	path := r.URL.Path
+	if r.Method == http.MethodGet && isCollection(path) {
+		_ = json.NewEncoder(w).Encode(s.list(r))
+		return
+	}
 	if r.Method == http.MethodPost {
 		path += "/" + body["metadata"].(map[string]any)["name"].(string)
 	}
@@ -138,6 +147,9 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPut && body["metadata"].(map[string]any)["resourceVersion"] != existing["metadata"].(map[string]any)["resourceVersion"]:
 		scripted.Status(http.StatusConflict, "Conflict")(w, r)
 		return
+	case r.Method == http.MethodDelete && !isPrecondition(body, existing):
+		scripted.Status(http.StatusConflict, "Conflict")(w, r)
+		return
 	case r.Method == http.MethodPatch:
 		for field, value := range body { // tests send only fields with atomic values
 			existing[field] = value
@@ -146,15 +158,19 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet:
 		body = existing
 	case r.Method == http.MethodDelete:
-		delete(s.objects, path)
+		s.delete(path)
 		body = existing
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodDelete {
-		s.version++
 		metadata := body["metadata"].(map[string]any)
-		metadata["resourceVersion"] = strconv.Itoa(s.version)
 		metadata["uid"] = path
+		if existing != nil {
+			metadata["uid"] = existing["metadata"].(map[string]any)["uid"]
+		} else if s.deleted(path) {
+			metadata["uid"] = path + strconv.Itoa(s.version)
+		}
 		s.objects[path] = body
+		s.record(path, existing == nil)
 	}
 	_ = json.NewEncoder(w).Encode(body)
 }
@@ -173,7 +189,31 @@ func (s *Server) Discard(r *http.Request) { s.respond(httptest.NewRecorder(), r)
 func (s *Server) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.objects)
+	for path := range s.objects {
+		s.delete(path)
+	}
+}
+
+// Delete deletes the objects with part in their path, like a different client.
+func (s *Server) Delete(part string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path := range s.objects {
+		if strings.Contains(path, part) {
+			s.delete(path)
+		}
+	}
+}
+
+// DeleteExactly deletes the objects with a path that ends in suffix.
+func (s *Server) DeleteExactly(suffix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path := range s.objects {
+		if strings.HasSuffix(path, suffix) {
+			s.delete(path)
+		}
+	}
 }
 
 // Change changes the objects with part in their path, like a write by a different client.
@@ -182,9 +222,8 @@ func (s *Server) Change(part string, change func(object map[string]any)) {
 	defer s.mu.Unlock()
 	for path, object := range s.objects {
 		if strings.Contains(path, part) {
-			s.version++
-			object["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(s.version)
 			change(object)
+			s.record(path, false)
 		}
 	}
 }

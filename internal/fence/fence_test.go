@@ -1,13 +1,18 @@
-package leaderelection
+package fence
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // setWall returns t with its wall clock moved by d, and its monotonic clock as it was: what time.Now returns after a
 // suspension, or when somebody has set the clock. Nothing but the runtime makes such times.
@@ -25,7 +30,7 @@ func setWall(t *testing.T, from time.Time, d time.Duration) time.Time {
 	return moved
 }
 
-func TestCandidate_RemainingUsesTheFurtherClock(t *testing.T) {
+func TestDeadline_RemainingUsesTheFurtherClock(t *testing.T) {
 	const deadline = time.Hour
 	for name, tc := range map[string]struct {
 		sent func(now time.Time) time.Time
@@ -36,7 +41,22 @@ func TestCandidate_RemainingUsesTheFurtherClock(t *testing.T) {
 		"the clock was set back":   {func(now time.Time) time.Time { return setWall(t, now.Add(-10*time.Minute), 3*time.Hour) }, 50 * time.Minute},
 		"set back while suspended": {func(now time.Time) time.Time { return setWall(t, now.Add(-2*time.Hour), time.Hour) }, -time.Hour},
 	} {
-		c := &candidate{opts: Options{RenewDeadline: deadline}, sentAt: tc.sent(time.Now())}
-		assert.InDelta(t, tc.want, c.remaining(), float64(time.Minute), name)
+		d := NewDeadline(deadline)
+		assert.Zero(t, d.Remaining(), "never renewed")
+		d.Renew(tc.sent(time.Now()))
+		assert.InDelta(t, tc.want, d.Remaining(), float64(time.Minute), name)
 	}
+}
+
+func TestCheck_OuterChecksRemain(t *testing.T) {
+	assert.NoError(t, Check(t.Context()))
+	errOuter, errInner := errors.New("outer"), errors.New("inner")
+	var outer, inner error
+	ctx := WithCheck(WithCheck(t.Context(), func() error { return outer }), func() error { return inner })
+	ctx = context.WithoutCancel(ctx)
+	assert.NoError(t, Check(ctx))
+	inner = errInner
+	assert.Equal(t, errInner, Check(ctx))
+	outer = errOuter
+	assert.Equal(t, errOuter, Check(ctx))
 }

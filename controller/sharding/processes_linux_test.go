@@ -1,0 +1,340 @@
+package sharding_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/sharding"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/shard"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Members are processes of one controller over ConfigMaps. A reconcile writes its token into the object, with the resourceVersion, works for
+// a moment, and then removes the token. A member that finds another token in place of its own, while its ctx has not ended, has found an
+// overlap. A member reports each token of another member that it replaces: the other one must have been killed or stopped. In the end, all
+// changes must have been reconciled.
+
+const (
+	namespaceEnv = "ANYKIND_SHARDING_NAMESPACE" // makes the test binary a member
+	eventsEnv    = "ANYKIND_SHARDING_EVENTS"    // the number of drawn events, 10 by default
+	seedEnv      = "ANYKIND_SHARDING_SEED"
+	objectsEnv   = "ANYKIND_SHARDING_OBJECTS"
+
+	tokenAnnotation = "example.com/token"
+	seenAnnotation  = "example.com/seen"
+)
+
+func shortLeases(holder string) *sharding.Options {
+	return &sharding.Options{Identity: holder, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 400 * time.Millisecond}
+}
+
+// TestProcess_Member is the process of a member; see TestProcesses_NoOverlap.
+func TestProcess_Member(t *testing.T) {
+	namespace := os.Getenv(namespaceEnv)
+	if namespace == "" {
+		t.Skip("a process of TestProcesses_NoOverlap")
+	}
+	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
+	defer stop()
+	client := controllertest.Connect(t)
+	configMaps := controllertest.Resource(t, client, "configmaps").Namespace(namespace)
+	holder := strconv.Itoa(os.Getpid())
+	group, err := sharding.New(controllertest.Resource(t, client, "leases.coordination.k8s.io").Namespace(namespace), "op", shortLeases(holder))
+	require.NoError(t, err)
+	objects := cache.New(configMaps, &cache.Options[unstructured.Object]{LabelSelector: "app=sharded", Shard: shard.New(shard.UID)})
+	m := &processMember{configMaps: objects.TrackWrites(configMaps), objects: objects, holder: holder}
+	require.NoError(t, group.Run(ctx, func(ctx context.Context) error {
+		var cached sync.WaitGroup
+		defer cached.Wait()
+		cached.Go(func() { _ = objects.Run(ctx) })
+		err := controller.Run(ctx, objects, m.reconcile, &controller.Options{Sharding: group, Workers: 8})
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	}))
+	m.report("unowned", group.Health().Unowned.Milliseconds())
+	m.report("end")
+}
+
+type processMember struct {
+	configMaps *dynamic.Resource
+	objects    *cache.Cache[unstructured.Object]
+	holder     string
+
+	mu    sync.Mutex
+	count int
+}
+
+func (m *processMember) report(words ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fmt.Println(append([]any{"report", m.holder}, words...)...)
+}
+
+func (m *processMember) reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	obj, found := m.objects.Get(key.Namespace, key.Name)
+	if !found {
+		return 0, nil
+	}
+	n, _, _ := unstructured.Get[string](obj, "data", "n")
+	annotations := obj.GetAnnotations()
+	if annotations[seenAnnotation] == n && annotations[tokenAnnotation] == "" {
+		return 0, nil
+	}
+	m.mu.Lock()
+	m.count++
+	token := fmt.Sprint(m.holder, "-", m.count)
+	m.mu.Unlock()
+	written, err := m.write(ctx, obj, token, annotations[seenAnnotation])
+	if err != nil {
+		return 0, err
+	}
+	if last := annotations[tokenAnnotation]; last != "" {
+		m.report("replaced", last)
+	}
+	time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
+	for {
+		cleared, err := m.write(ctx, written, "", n)
+		if err == nil {
+			m.report("reconciled")
+			_ = cleared
+			return 0, nil
+		}
+		if !retry.IsConflict(err) {
+			if ctx.Err() != nil || strings.Contains(err.Error(), "not sent") {
+				m.report("fenced")
+			}
+			return 0, err
+		}
+		// A user has changed the object, or a member: this is an overlap, unless the ctx has ended.
+		if written, err = m.configMaps.Get(ctx, key.Name, nil); err != nil {
+			return 0, err
+		}
+		if found := written.GetAnnotations()[tokenAnnotation]; found != token {
+			if ctx.Err() == nil {
+				m.report("OVERLAP", key.Name, token, found)
+			}
+			return 0, fmt.Errorf("the token %s was replaced by %q", token, found)
+		}
+	}
+}
+
+func (m *processMember) write(ctx context.Context, obj *unstructured.Object, token, seen string) (*unstructured.Object, error) {
+	obj = obj.DeepCopy()
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[seenAnnotation] = seen
+	annotations[tokenAnnotation] = token
+	obj.SetAnnotations(annotations)
+	return m.configMaps.Update(ctx, obj, nil)
+}
+
+// processes are the processes of TestProcesses_NoOverlap.
+type processes struct {
+	t         *testing.T
+	namespace string
+	random    *rand.Rand
+
+	mu        sync.Mutex
+	running   []*exec.Cmd
+	disturbed map[string]bool // holders: killed and stopped processes
+	counts    map[string]int
+	problems  []string
+	unowned   int
+	readers   sync.WaitGroup
+}
+
+func (p *processes) start() {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProcess_Member$", "-test.count=1")
+	cmd.Env = append(os.Environ(), namespaceEnv+"="+p.namespace)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.StdoutPipe()
+	require.NoError(p.t, err)
+	require.NoError(p.t, cmd.Start())
+	p.running = append(p.running, cmd)
+	p.readers.Go(func() {
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			p.handle(strings.Fields(lines.Text()), lines.Text())
+		}
+	})
+}
+
+func (p *processes) handle(words []string, line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(words) < 3 || words[0] != "report" {
+		if strings.Contains(line, "FAIL") || strings.Contains(line, "Error:") {
+			p.problems = append(p.problems, line)
+		}
+		return
+	}
+	p.counts[words[2]]++
+	switch words[2] {
+	case "OVERLAP":
+		p.problems = append(p.problems, line)
+	case "replaced":
+		holder, _, _ := strings.Cut(words[3], "-")
+		if !p.disturbed[holder] && holder != words[1] {
+			p.problems = append(p.problems, "of a process that was not disturbed: "+line)
+		}
+	case "unowned":
+		milliseconds, _ := strconv.Atoi(words[3])
+		p.unowned = max(p.unowned, milliseconds)
+	}
+}
+
+func (p *processes) disturb(cmd *exec.Cmd, signal syscall.Signal) {
+	p.mu.Lock()
+	p.disturbed[strconv.Itoa(cmd.Process.Pid)] = true
+	p.mu.Unlock()
+	require.NoError(p.t, cmd.Process.Signal(signal))
+}
+
+func (p *processes) remove(i int) *exec.Cmd {
+	cmd := p.running[i]
+	p.running = slices.Delete(p.running, i, i+1)
+	return cmd
+}
+
+// event draws and executes an event.
+func (p *processes) event() string {
+	i := p.random.IntN(len(p.running))
+	switch draw := p.random.IntN(4); {
+	case draw == 0 && len(p.running) < 4 || len(p.running) == 1:
+		p.start()
+		return "add"
+	case draw == 1:
+		cmd := p.remove(i)
+		p.disturb(cmd, syscall.SIGKILL)
+		_ = cmd.Wait()
+		p.start()
+		return "kill"
+	case draw == 2:
+		cmd := p.running[i]
+		p.disturb(cmd, syscall.SIGSTOP)
+		time.Sleep(time.Duration(3500+p.random.IntN(2000)) * time.Millisecond)
+		require.NoError(p.t, cmd.Process.Signal(syscall.SIGCONT))
+		return "stop"
+	default:
+		p.drain(p.remove(i))
+		return "drain"
+	}
+}
+
+func (p *processes) drain(cmd *exec.Cmd) {
+	require.NoError(p.t, cmd.Process.Signal(syscall.SIGTERM))
+	assert.NoError(p.t, cmd.Wait())
+}
+
+func number(t *testing.T, env string, otherwise int) int {
+	t.Helper()
+	if text := os.Getenv(env); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		return n
+	}
+	return otherwise
+}
+
+// TestProcesses_NoOverlap kills, stops, drains and adds members in a drawn sequence, while the objects change.
+func TestProcesses_NoOverlap(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
+	configMaps := controllertest.Resource(t, client, "configmaps").Namespace(namespace)
+	objects := number(t, objectsEnv, 100)
+	var creators sync.WaitGroup
+	for worker := range 8 {
+		creators.Go(func() {
+			for n := worker; n < objects; n += 8 {
+				_, err := configMaps.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+					"metadata": map[string]any{"name": fmt.Sprint("o", n), "labels": map[string]any{"app": "sharded"}}, "data": map[string]any{"n": "0"},
+				}}, nil)
+				assert.NoError(t, err)
+			}
+		})
+	}
+	creators.Wait()
+	seed := uint64(number(t, seedEnv, 1))
+	p := &processes{t: t, namespace: namespace, random: rand.New(rand.NewPCG(seed, 1)), disturbed: map[string]bool{}, counts: map[string]int{}}
+	defer func() {
+		for _, cmd := range p.running {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		p.readers.Wait()
+	}()
+	p.start()
+	p.start()
+	changes, stopChanges := context.WithCancel(t.Context())
+	defer stopChanges()
+	changed := 0
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		random := rand.New(rand.NewPCG(seed, 2))
+		for ; changes.Err() == nil; changed++ {
+			patch := fmt.Sprintf(`{"data":{"n":"%d"}}`, changed+1)
+			_, err := configMaps.Patch(t.Context(), fmt.Sprint("o", random.IntN(objects)), types.MergePatchType, []byte(patch), nil)
+			assert.NoError(t, err)
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	time.Sleep(5 * time.Second)
+	events := map[string]int{}
+	for range number(t, eventsEnv, 6) {
+		events[p.event()]++
+		time.Sleep(time.Duration(p.random.IntN(1500)) * time.Millisecond)
+	}
+	stopChanges()
+	changing.Wait()
+	requireReconciled(t, configMaps)
+	for len(p.running) > 0 {
+		p.drain(p.remove(0))
+	}
+	p.readers.Wait()
+	assert.Empty(t, p.problems)
+	assert.NotZero(t, p.counts["reconciled"])
+	t.Logf("seed %d: events %v, %d changes of %d objects, %v, at most %d ms without an owner in total", seed, events, changed, objects, p.counts, p.unowned)
+}
+
+// requireReconciled waits until every object has been reconciled since its last change.
+func requireReconciled(t *testing.T, configMaps *dynamic.Resource) {
+	t.Helper()
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		missing := 0
+		for obj, err := range configMaps.List(context.Background(), nil) {
+			if !assert.NoError(t, err) {
+				return
+			}
+			n, found, _ := unstructured.Get[string](obj, "data", "n")
+			annotations := obj.GetAnnotations()
+			if found && (annotations[seenAnnotation] != n || annotations[tokenAnnotation] != "") {
+				missing++
+			}
+		}
+		assert.Zero(t, missing, "objects that were not reconciled")
+	}, controllertest.Timeout, 200*time.Millisecond)
+}

@@ -1,0 +1,58 @@
+// Command sharded runs the controller of examples/operator in several processes that divide the Greetings: start it as often as needed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/sharding"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/examples/operator/greeting"
+	"github.com/anykind/anykind/transport"
+)
+
+func main() {
+	flag.Usage = func() { fmt.Fprintln(flag.CommandLine.Output(), "usage: sharded [-namespace of-leases]") }
+	namespace := flag.String("namespace", "default", "the namespace of the group's Leases")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *namespace, "", nil); !errors.Is(err, context.Canceled) {
+		log.Print(err)
+	}
+}
+
+// run runs a member. It reconciles the Greetings of a namespace, or for "" of all namespaces.
+func run(ctx context.Context, leaseNamespace, namespace string, opts *sharding.Options) error {
+	cfg, err := transport.Load(ctx, nil)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.Connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	leases, err := client.Resource(ctx, "leases.coordination.k8s.io")
+	if err != nil {
+		return err
+	}
+	group, err := sharding.New(leases.Namespace(leaseNamespace), "greetings", opts)
+	if err != nil {
+		return err
+	}
+	return group.Run(ctx, func(ctx context.Context) error {
+		return greeting.Run(ctx, client, namespace, &controller.Options{Sharding: group})
+	})
+}
