@@ -159,7 +159,7 @@ type objectMeta interface {
 	GetAnnotations() map[string]string
 }
 
-// meta returns the metadata of an item. A row without an object has none.
+// meta returns the metadata of an item. A row without an object has a resourceVersion only.
 func (i item) meta() objectMeta {
 	switch {
 	case i.object != nil:
@@ -170,9 +170,12 @@ func (i item) meta() objectMeta {
 		return i.row.Object
 	case i.decoded != nil:
 		return i.decoded
-	default:
-		return &unstructured.Object{}
 	}
+	obj := &unstructured.Object{}
+	if i.row != nil && i.row.ResourceVersion != "" {
+		obj.SetResourceVersion(i.row.ResourceVersion)
+	}
+	return obj
 }
 
 // wholeObjects is the form of decoded objects.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -35,7 +36,8 @@ type Change[T any] struct {
 	// Object is the current object, or its final state (Deleted); nil with Started, Synced and NotServed.
 	Object *T
 	// FinalStateUnknown is set with a deletion not reported by the API, such as a deletion while the connection was down.
-	// Object then has only its kind, namespace, name, UID and the last known resourceVersion.
+	// Object then has only its kind, namespace, name, UID and the last known resourceVersion. A TableRow has it as its Object, and
+	// neither columns nor cells.
 	FinalStateUnknown bool
 }
 
@@ -101,6 +103,8 @@ type Interruption struct {
 // immediately if [discovery.Client.Run] keeps the client's discovery current, and otherwise with the next request, every two or
 // three seconds.
 //
+// Rows of [Handle.Tables] need their object's metadata, and begin with a list by pages.
+//
 // Follow ends with an error, once and last, when ctx ends or, before the first Synced, when the server rejects the request
 // for good: apierrors.IsForbidden, for instance. A starting server, or an API server behind the rest of its cluster, denies
 // requests or lacks resources for a moment. Before the error, 404 is therefore retried for five seconds, and 401 and 403 for two
@@ -137,8 +141,9 @@ type follow struct {
 
 // follow runs a reflector whose events have no Object for an inferred deletion.
 func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, emit func(*reflector.Event[item]) error) error {
-	if err := e.rejectTables("watch", ""); err != nil {
-		return err
+	isTable := e.representation.kind == tableKind
+	if isTable && e.representation.include == metav1.IncludeNone {
+		return e.invalid("follow", "", "rows without an object cannot be told apart (use Tables(metav1.IncludeMetadata))")
 	}
 	if opts.ResourceVersion != "" && opts.KnownObjects == nil {
 		return e.invalid("follow", "", "a ResourceVersion needs the KnownObjects of that version")
@@ -152,6 +157,7 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	defer cancel()
 	options := reflector.Options[item]{
 		Source: &f.source, Emit: emit, Known: opts.KnownObjects, ResourceVersion: opts.ResourceVersion, Evidence: &f.definition,
+		ListFirst: isTable, // rows are printed, in the order of a list
 	}
 	if report := opts.OnProgress; report != nil {
 		options.OnProgress = func(resourceVersion string) error { report(resourceVersion); return nil }

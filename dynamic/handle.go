@@ -36,8 +36,8 @@ import (
 //     them only within the items of a changed list. Apply writes, and so owns, every field without omitempty or omitzero.
 //   - metav1.PartialObjectMetadata, with [Handle.Metadata].
 //   - A type with metadata and a decoder of its own, by [Decode].
-//   - [TableRow], a row of the output of kubectl get, from [Handle.Tables]. It is only read, by Get, List, ListPage, Watch and
-//     OpenWatch.
+//   - [TableRow], a row of the output of kubectl get, from [Handle.Tables]. It is only read, by Get, List, ListPage, Watch,
+//     OpenWatch and Follow.
 //
 // The results of Delete, Scale, Evict and CreateToken do not depend on T.
 //

@@ -87,7 +87,8 @@ func (s *objectSource) setEvent(event *reflector.Event[item], eventType watch.Ev
 	event.Version = reflector.Version{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion()}
 	event.Type = eventType
 	event.Object = obj
-	event.IsUnselected = eventType != watch.Bookmark && !s.filter.matches(meta)
+	isEmpty := obj.row != nil && obj.row.Object == nil
+	event.IsUnselected = eventType != watch.Bookmark && (isEmpty || !s.filter.matches(meta))
 	event.InitialEventsDone = eventType == watch.Bookmark && meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 

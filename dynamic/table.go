@@ -49,7 +49,12 @@ type rowCodec struct{}
 
 func (rowCodec) form() form { return tableRows{} }
 
-func (rowCodec) decode(_ *endpoint, item item) (*TableRow, error) { return item.row, nil }
+func (rowCodec) decode(_ *endpoint, item item) (*TableRow, error) {
+	if item.row == nil { // an inferred deletion
+		return &TableRow{Object: item.object, ResourceVersion: item.object.GetResourceVersion()}, nil
+	}
+	return item.row, nil
+}
 
 func (rowCodec) encode(*TableRow) (*unstructured.Object, error) { return nil, errTable }
 
