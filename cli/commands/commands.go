@@ -130,7 +130,7 @@ func (p *Program) Run(ctx context.Context) int {
 	p.state.Connection.Close()
 	err = errors.Join(err, printable.Flush(p.state.Out))
 	defer func() { _ = printable.Flush(p.state.Err) }()
-	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	if err != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 		return exit.Interrupted
 	}
 	return exit.Report(p.state.Err, err)

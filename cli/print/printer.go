@@ -68,9 +68,11 @@ func (p *Printer) Changed(obj *unstructured.Object, operation string) error {
 	return err
 }
 
-// Event writes a watch event, as kubectl get --output-watch-events does.
+// Event writes a watch event, as kubectl get --output-watch-events does: with managedFields.
 func (p *Printer) Event(eventType string, obj *unstructured.Object) error {
-	object, keep, err := p.filter.apply(obj.Object)
+	filter := *p.filter
+	filter.hideManagedFields = false
+	object, keep, err := filter.apply(obj.Object)
 	if err != nil || !keep {
 		return err
 	}

@@ -82,13 +82,19 @@ func start(t *testing.T, args ...string) *screen {
 // startWith is start with an environment variable.
 func startWith(t *testing.T, variable string, args ...string) *screen {
 	t.Helper()
+	return startProgram(t, variable, anyctl(t), args...)
+}
+
+// startProgram runs a program in a terminal of 80 columns.
+func startProgram(t *testing.T, variable, program string, args ...string) *screen {
+	t.Helper()
 	keys, tty, err := pty.Open()
 	require.NoError(t, err)
 	require.NoError(t, pty.Setsize(keys, &pty.Winsize{Cols: 80, Rows: 24}))
 	s := &screen{t: t, tty: tty, keys: keys, changed: make(chan struct{}, 1)}
 	s.before, err = term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
-	s.cmd = exec.Command(anyctl(t), args...)
+	s.cmd = exec.Command(program, args...)
 	s.cmd.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(t), "HOME="+t.TempDir(), "TERM=xterm", variable)
 	s.cmd.Stdin = tty
 	s.cmd.Stdout = tty
@@ -164,6 +170,9 @@ func (s *screen) exitCode() int {
 	_, err := io.WriteString(s.tty, endMark)
 	require.NoError(s.t, err)
 	s.waitFor(endMark)
+	if status, ok := s.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()) // as a shell reports it
+	}
 	return s.cmd.ProcessState.ExitCode()
 }
 

@@ -34,6 +34,9 @@ func (c *getCommand) runContexts(ctx context.Context, args []string) error {
 	if err := c.validateContexts(); err != nil {
 		return err
 	}
+	if !c.output.IsTable() {
+		return c.printContextObjects(ctx, args)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	names := c.contexts
@@ -80,9 +83,7 @@ func (c *getCommand) validateContexts() error {
 	f := c.Connection
 	switch {
 	case c.watch || c.watchOnly || c.subresource != "" || !c.finder.Files.IsEmpty() || c.output.SortBy != "":
-		return errors.New("--contexts is incompatible with --watch, --subresource, --sort-by and files")
-	case !c.output.IsTable():
-		return errors.New("--contexts prints tables (use --context for --output=" + c.output.Output + " of one cluster)")
+		return errors.New("--contexts is incompatible with --watch, --subresource, --sort-by and files (use --context for one cluster)")
 	case cmp.Or(f.Context, f.Server, f.Cluster, f.User, f.Token, f.Username, f.ClientCertificate) != "":
 		return errors.New("--contexts is incompatible with --context, --server, --cluster, --user and credentials")
 	}
@@ -91,11 +92,8 @@ func (c *getCommand) validateContexts() error {
 
 // readContext reads the rows of a context over a connection of its own.
 func (c *getCommand) readContext(ctx context.Context, name string, args []string) contextRows {
-	connection := c.Connection.ForContext(name)
-	defer connection.Close()
-	own := *c
-	own.State = &command.State{Streams: c.Streams, Connection: connection, Args: c.Args}
-	own.finder.Connection = connection
+	own := c.forContext(name)
+	defer own.Connection.Close()
 	targets, err := own.finder.Targets(ctx, args)
 	if err != nil {
 		return contextRows{errs: []error{err}}
@@ -114,6 +112,14 @@ func (c *getCommand) readContext(ctx context.Context, name string, args []string
 		read.tables = append(read.tables, found)
 	}
 	return read
+}
+
+// forContext returns a copy of c with a connection of its own.
+func (c *getCommand) forContext(name string) *getCommand {
+	own := *c
+	own.State = &command.State{Streams: c.Streams, Connection: c.Connection.ForContext(name), Args: c.Args}
+	own.finder.Connection = own.Connection
+	return &own
 }
 
 // contextPrinter prints rows of contexts. Consecutive rows of a resource share a table.

@@ -1,15 +1,11 @@
 package get
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"sync"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cli/exit"
@@ -47,7 +43,7 @@ func (c *getCommand) runWatch(ctx context.Context, targets []resource.Target) er
 	columns := newColumnBarrier(len(targets))
 	for i, target := range targets {
 		group.Go(func() {
-			errs[i] = c.watchTarget(ctx, target, func(event watchEvent) error {
+			errs[i] = c.followTarget(ctx, target, func(event watchEvent) error {
 				if err := columns.wait(ctx, i, event.row); err != nil {
 					return err
 				}
@@ -125,121 +121,4 @@ func hasSeveralMappings(targets []resource.Target) bool {
 		}
 	}
 	return false
-}
-
-// watchTarget emits the objects of a target and then their changes. It resumes a closed or broken watch after a backoff. If the
-// resourceVersion has expired, it lists and emits all objects again. It ends with any other error.
-func (c *getCommand) watchTarget(ctx context.Context, target resource.Target, emit func(watchEvent) error) error {
-	for first := true; ; first = false {
-		opts := c.finder.Selection.ListOptions()
-		opts.Limit = 0 // a watch has no pages
-		opts.AllowWatchBookmarks = true
-		var err error
-		opts.ResourceVersion, err = c.watchList(ctx, target, emit, c.watchOnly && first)
-		if err != nil {
-			return err
-		}
-		resume := &watchBackoff{}
-		for err == nil {
-			began := time.Now()
-			err = c.watchOnce(ctx, target, opts, emit)
-			var broken *brokenWatchError
-			if errors.As(err, &broken) {
-				c.Errorf("Warning: the watch of %s is resumed: %v", target.Resource.APIResource().GVR.Resource, broken.err)
-				err = nil
-			}
-			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-				return nil // --request-timeout ends the watch, as in kubectl
-			}
-			if err == nil {
-				err = resume.wait(ctx, time.Since(began))
-			}
-		}
-		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-			return err
-		}
-	}
-}
-
-// watchList emits the existing objects unless silent is set, and returns the resourceVersion for the watch.
-func (c *getCommand) watchList(ctx context.Context, target resource.Target, emit func(watchEvent) error, silent bool) (string, error) {
-	if target.Name != "" { // a missing object cannot be watched
-		if _, err := target.Resource.Metadata().Get(ctx, target.Name, nil); err != nil {
-			return "", err
-		}
-	}
-	version := ""
-	opts := c.listOptions()
-	handle := target.Resource.Named(target.Name).WithPageOptions(&dynamic.PageOptions{
-		OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion },
-	})
-	if silent {
-		opts.Limit = 1
-		page, err := handle.Metadata().ListPage(ctx, opts)
-		if err != nil {
-			return "", err
-		}
-		return page.ResourceVersion, nil
-	}
-	if !c.output.IsTable() {
-		for obj, err := range handle.List(ctx, opts) {
-			if err != nil {
-				return "", err
-			}
-			if err := emit(watchEvent{eventType: watch.Added, object: obj, listed: true}); err != nil {
-				return "", err
-			}
-		}
-		return version, emit(watchEvent{synced: true})
-	}
-	part := tablePart{target: target, rows: handle.Tables(c.include(target)).List(ctx, opts)}
-	var errs []error
-	for row, err := range c.sortedRows([]tablePart{part}, &errs) {
-		if err != nil {
-			return "", err
-		}
-		if err := emit(watchEvent{eventType: watch.Added, row: row, listed: true}); err != nil {
-			return "", err
-		}
-	}
-	if len(errs) > 0 {
-		return "", errs[0]
-	}
-	return version, emit(watchEvent{synced: true})
-}
-
-// watchOnce emits the changes of a watch until the server closes it, and sets opts to resume it.
-func (c *getCommand) watchOnce(ctx context.Context, target resource.Target, opts *metav1.ListOptions, emit func(watchEvent) error) error {
-	handle := target.Resource.Named(target.Name)
-	if !c.output.IsTable() {
-		return watchFrom(ctx, handle, opts, func(event unstructured.WatchEvent[unstructured.Object]) (string, error) {
-			if event.Type == watch.Bookmark {
-				return event.Object.GetResourceVersion(), nil
-			}
-			return event.Object.GetResourceVersion(), emit(watchEvent{eventType: event.Type, object: event.Object})
-		})
-	}
-	return watchFrom(ctx, handle.Tables(c.include(target)), opts, func(event unstructured.WatchEvent[dynamic.TableRow]) (string, error) {
-		if event.Type == watch.Bookmark || event.Object.Cells == nil {
-			return event.Object.ResourceVersion, nil
-		}
-		return event.Object.ResourceVersion, emit(watchEvent{eventType: event.Type, row: event.Object})
-	})
-}
-
-// watchFrom calls handle, which returns the resourceVersion to resume from, for every event until the server closes the stream.
-func watchFrom[T any](
-	ctx context.Context, of *dynamic.Handle[T], opts *metav1.ListOptions, handle func(unstructured.WatchEvent[T]) (resourceVersion string, err error),
-) error {
-	for event, err := range of.Watch(ctx, opts) {
-		if err != nil {
-			return brokenWatch(err)
-		}
-		resourceVersion, err := handle(event)
-		if err != nil {
-			return err
-		}
-		opts.ResourceVersion = cmp.Or(resourceVersion, opts.ResourceVersion)
-	}
-	return nil
 }
