@@ -87,7 +87,7 @@ func (o *exposeOptions) expose(ctx context.Context, s *command.State, info *reso
 	if err != nil {
 		return err
 	}
-	if service, err = o.Apply(service); err != nil {
+	if service, err = o.Apply(ctx, s, service); err != nil {
 		return err
 	}
 	created, _, err := o.Create(ctx, s, service)
