@@ -299,6 +299,10 @@ anyctl: ## build the command line program to .bin/anyctl, stripped, and print it
 	CGO_ENABLED=0 go build -C cli -trimpath -ldflags='-s -w' -o $(CURDIR)/.bin/anyctl ./cmd/anyctl
 	@wc -c < .bin/anyctl | awk '{ printf ".bin/anyctl: %.1f MB\n", $$1 / 1e6 }'
 
+.PHONY: oracle
+oracle: ## compare anyctl with kubectl; SANDBOX_FLAGS='--kubernetes-version v1.37.1' for another version of both, ANYKIND_ORACLE_KUBECTL=PATH for another kubectl
+	ANYKIND_REQUIRE_SANDBOX=1 $(SANDBOX) exec $(SANDBOX_FLAGS) --dir $(CURDIR)/cli -- go test -count=1 -timeout 30m ./internal/oracle
+
 .PHONY: record
 record: anyctl ## run the README's session of anyctl on a real cluster, and write it to README.md and docs/anyctl.svg
 	$(SANDBOX) exec --dir $(CURDIR)/cli -- go run ./internal/record -anyctl ../.bin/anyctl -readme ../../README.md -svg ../../docs/anyctl.svg

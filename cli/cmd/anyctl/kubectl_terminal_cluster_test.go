@@ -28,13 +28,14 @@ func TestInterrupt_ExitCodeOfKubectl(t *testing.T) {
 	for _, c := range []struct{ line, shown string }{
 		{"get pods -w -L changed", "web-0"},
 		{"get pods -w -o json", `"web-0"`},
-		{"get pods -w -o custom-columns=A:.metadata.name,B:.metadata.labels.changed --output-watch-events", "web-0"},
+		{"get pods -w -o custom-columns=A:.metadata.name,B:.metadata.labels.changed", "web-0"},
 		{"logs -f web-0", "hello from the sandbox"},
 		{"port-forward web-0 :7", "Forwarding from"},
 		{"exec web-0 -- sh -c 'echo begun; sleep 600'", "begun"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			var codes []int
+			var last *screen
 			for _, program := range []string{cluster.Kubectl(t), anyctl(t)} {
 				args := append([]string{"-n", namespace}, strings.Fields(c.line)...)
 				if before, script, found := strings.Cut(c.line, "'"); found {
@@ -51,9 +52,10 @@ func TestInterrupt_ExitCodeOfKubectl(t *testing.T) {
 				}
 				s.press("\x03")
 				codes = append(codes, s.exitCode())
+				last = s
 				assert.Equal(t, s.before, s.state(), "the terminal is restored")
 			}
-			assert.Equal(t, codes[0], codes[1], "exit codes of kubectl and anyctl")
+			assert.Equal(t, codes[0], codes[1], "exit codes of kubectl and anyctl: %s", last)
 		})
 	}
 }

@@ -21,8 +21,8 @@ func run(args []string) int {
 		Use:   "anyctl",
 		Short: "anyctl controls any Kubernetes cluster through discovery",
 		Long: "anyctl controls any Kubernetes cluster through discovery.\n\n" +
-			"Commands and flags are kubectl's. Left out are kustomize (-k runs your kustomize or kubectl), apply without --server-side, " +
-			"and strategic patches that are merged locally: docs/CLI.md has the list with reasons.",
+			"Commands and flags are kubectl's. Left out are kustomize (-k runs your kustomize or kubectl) and apply without --server-side: " +
+			"docs/CLI.md has the list with reasons.",
 	}
 	program, err := commands.New(root, flags.NewConnection(), args)
 	if err != nil {

@@ -72,11 +72,11 @@ type Overrides struct{ text, kind string }
 // AddFlags defines the flags.
 func (o *Overrides) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.text, "overrides", "", "An inline JSON override for the generated object. If this is non-empty, it is used to override the generated object. Requires that the object supply a valid apiVersion field.")
-	fs.StringVar(&o.kind, "override-type", "merge", "The method used to override the generated object: json or merge.")
+	fs.StringVar(&o.kind, "override-type", "merge", "The method used to override the generated object: json, merge, or strategic.")
 }
 
 // Apply returns the object with the overrides.
-func (o *Overrides) Apply(obj *unstructured.Object) (*unstructured.Object, error) {
+func (o *Overrides) Apply(ctx context.Context, s *State, obj *unstructured.Object) (*unstructured.Object, error) {
 	if o.text == "" {
 		return obj, nil
 	}
@@ -99,7 +99,7 @@ func (o *Overrides) Apply(obj *unstructured.Object) (*unstructured.Object, error
 	case "merge", "":
 		after, err = jsonpatch.MergePatch(before, patch)
 	case "strategic":
-		return nil, fmt.Errorf("--override-type=strategic is not supported: use merge, or json to change an item of a list")
+		return s.MergeStrategic(ctx, obj, patch)
 	default:
 		return nil, fmt.Errorf("invalid override type: %s", o.kind)
 	}

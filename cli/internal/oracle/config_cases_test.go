@@ -20,6 +20,14 @@ func configCases() []oracleCase {
 		{line: "config set-context", readOnly: true, fails: true},
 		{line: "config view", readOnly: true},
 		{line: "config view --minify --context=token", readOnly: true},
+		{line: "config view --merge=false", fails: true},
+		{line: "config view --merge=false --kubeconfig=full --minify"},
+		{line: "config view --merge=false --kubeconfig=none", fails: true},
+		{line: "config view --merge --kubeconfig=full --minify --raw"},
+		{line: "config view --kubeconfig=full --minify --flatten"},
+		{line: "config view --kubeconfig=inline --flatten"},
+		{line: "config view --kubeconfig=inline --flatten --raw"},
+		{line: "config view --kubeconfig=full --minify --context=missing", fails: true},
 		{line: "config view --raw -o jsonpath={.users[*].name}", readOnly: true},
 		{line: "config view --kubeconfig=full", readOnly: true, differs: &difference{
 			[]string{"stdout"}, "kubectl shows the environment of credential plugins; anyctl hides it, as it may have secrets",
@@ -103,7 +111,7 @@ func configCases() []oracleCase {
 	for i := range cases {
 		c := &cases[i]
 		c.readOnly = true // of the cluster: kubeconfigs are each run's own
-		c.files = map[string]string{"full": fullConfig, "empty": emptyConfig, "ca.crt": "certificate"}
+		c.files = map[string]string{"full": fullConfig, "empty": emptyConfig, "ca.crt": "certificate", "inline": inlineConfig}
 		c.kubeconfigs = []string{"$KUBECONFIG"}
 		if _, name, found := strings.Cut(c.line, "--kubeconfig="); found {
 			c.kubeconfigs = []string{strings.Fields(name)[0]}
@@ -123,6 +131,18 @@ func goTypes() *difference {
 }
 
 const emptyConfig = "apiVersion: v1\nkind: Config\n"
+
+// inlineConfig names a file.
+const inlineConfig = `
+apiVersion: v1
+kind: Config
+clusters:
+- name: a
+  cluster: {server: "https://a.example.com", certificate-authority: ca.crt}
+users:
+- name: token
+  user: {token: a-token}
+`
 
 // fullConfig has every kind of credential.
 const fullConfig = `

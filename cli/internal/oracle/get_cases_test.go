@@ -53,6 +53,16 @@ func getCases() []oracleCase {
 		{line: "get cm -w -l app=w", setup: watched, during: []step{
 			{"watched", "label cm watched more=1"}, {"watched", "delete cm watched"}, {"watched", ""},
 		}, fails: true},
+		{line: "get cm watched -w -o json", setup: watched, during: []step{{"watched", "label cm watched more=fresh"}, {"fresh", ""}}, fails: true},
+		{line: "get cm watched -w -o custom-columns=N:.metadata.name,M:.metadata.labels.more", setup: watched, during: []step{{"watched", "label cm watched more=fresh"}, {"fresh", ""}}, fails: true},
+		{line: "get cm -w -l app=w --output-watch-events", setup: watched, during: []step{
+			{"watched", "label cm watched more=1"}, {"MODIFIED", "delete cm watched"}, {"DELETED", ""},
+		}, fails: true},
+		{line: "get cm watched -w --output-watch-events -o yaml", setup: watched, during: []step{{"watched", "label cm watched more=fresh"}, {"fresh", ""}}, fails: true},
+		{line: "get cm watched -w -L more --show-labels -o wide", setup: watched, during: []step{{"watched", "label cm watched more=fresh"}, {"fresh", ""}}, fails: true},
+		{line: "get cm watched -w --show-kind --no-headers", setup: watched, during: []step{{"watched", "label cm watched more=1"}, {"watched ", ""}}, fails: true},
+		{line: "get cm -w -l app=w --sort-by=.metadata.name", setup: watched, during: []step{{"watched", "label cm watched more=1"}, {"watched ", ""}}, fails: true},
+		{line: "get cm missing -w", readOnly: true, fails: true},
 		{line: "get cm watched -w -o name", setup: watched, during: []step{{"watched", "label cm watched more=1"}, {"watched", ""}}, fails: true},
 
 		{line: "get -f one.yaml", readOnly: true, files: getFiles},

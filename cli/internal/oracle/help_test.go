@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 // helpDifferences lists the commands and flags of kubectl that anyctl lacks, with reasons. A line is a command or a command and a flag,
@@ -24,7 +22,7 @@ const helpDifferences = "testdata/help_differences.txt"
 func TestHelp_CommandsAndFlags(t *testing.T) {
 	accepted := readHelpDifferences(t)
 	missing := map[string]bool{}
-	compareHelp(t, cluster.Kubectl(t), buildAnyctl(t), nil, func(name string) {
+	compareHelp(t, kubectlPath(t), buildAnyctl(t), nil, func(name string) {
 		for _, entry := range helpEntries(name) {
 			if accepted[entry] != "" {
 				missing[entry] = true

@@ -16,8 +16,8 @@ func newPrograms(t *testing.T) *oracle {
 	t.Helper()
 	kubeconfig := cluster.Kubeconfig(t)
 	return &oracle{
-		kubectl:  &program{path: cluster.Kubectl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: cluster.Kubectl(t)},
-		anyctl:   &program{path: buildAnyctl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: cluster.Kubectl(t)},
+		kubectl:  &program{path: kubectlPath(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: kubectlPath(t)},
+		anyctl:   &program{path: buildAnyctl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: kubectlPath(t)},
 		client:   client.Connect(t, "admin"),
 		fixtures: "default",
 	}

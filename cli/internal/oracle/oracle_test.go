@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,7 +46,7 @@ func TestKubectl_SameOutputCodeEffect(t *testing.T) {
 
 // allCases returns the table.
 func allCases() []oracleCase {
-	return slices.Concat(getCases(), configCases(), changeCases(), podCases(), inspectCases(), clusterCases(), debugCases(), writeCases())
+	return slices.Concat(getCases(), formatCases(), strategicCases(), configCases(), changeCases(), podCases(), inspectCases(), clusterCases(), debugCases(), writeCases())
 }
 
 func newOracle(t *testing.T) *oracle {
@@ -51,14 +54,23 @@ func newOracle(t *testing.T) *oracle {
 	kubeconfig := cluster.Kubeconfig(t)
 	cluster.NeedComponents(t, "kube-controller-manager", "kube-scheduler", "nodes")
 	o := &oracle{
-		kubectl: &program{path: cluster.Kubectl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: cluster.Kubectl(t)},
-		anyctl:  &program{path: buildAnyctl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: cluster.Kubectl(t)},
+		kubectl: &program{path: kubectlPath(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: kubectlPath(t)},
+		anyctl:  &program{path: buildAnyctl(t), home: t.TempDir(), kubeconfig: kubeconfig, kubectl: kubectlPath(t)},
 		client:  client.Connect(t, "admin"),
 	}
 	o.fixtures = client.NewNamespace(t, o.client)
 	o.createFixtures(t)
 	o.createNodes(t)
 	return o
+}
+
+// kubectlEnv names a kubectl of another version than the cluster's.
+const kubectlEnv = "ANYKIND_ORACLE_KUBECTL"
+
+// kubectlPath returns the kubectl to compare with: the cluster's, unless kubectlEnv is set.
+func kubectlPath(t *testing.T) string {
+	t.Helper()
+	return cmp.Or(os.Getenv(kubectlEnv), cluster.Kubectl(t))
 }
 
 // buildAnyctl returns the path of anyctl. It is built once: linking takes most of the time.
@@ -97,6 +109,7 @@ func (o *oracle) compare(t *testing.T, c *oracleCase) {
 // assertSame compares the results of kubectl and anyctl. step begins each message.
 func assertSame(t *testing.T, step string, differs *difference, want, got *result) {
 	t.Helper()
+	compared.Add(1)
 	different := differs == nil
 	for _, part := range []struct{ name, want, got string }{
 		{"stdout", want.stdout, got.stdout},
@@ -224,8 +237,21 @@ func normalized(t *testing.T, obj *unstructured.Object) string {
 	return string(data)
 }
 
+// compared counts the compared command lines.
+var compared atomic.Int64
+
+// minCompared is the least number of lines that a run of all tests compares.
+const minCompared = 900
+
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if n := compared.Load(); n > 0 {
+		fmt.Println("compared with kubectl:", n, "command lines")
+		if flag.Lookup("test.run").Value.String() == "" && n < minCompared {
+			fmt.Println("FAIL: fewer than", minCompared)
+			code = max(code, 1)
+		}
+	}
 	if buildFolder != "" {
 		_ = os.RemoveAll(buildFolder)
 	}

@@ -1,6 +1,9 @@
 package oracle
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // podCases are the lines of logs, exec, attach, run, cp, port-forward and proxy.
 func podCases() []oracleCase {
@@ -106,6 +109,8 @@ func runCases() []oracleCase {
 		{line: "run web --image=web --dry-run=server"},
 		{line: "run web --image=example.com/web:1 -i -q --rm", stdin: "echo out\n"},
 		{line: "run", fails: true},
+		{line: "run web --image=busybox --restart=Never --rm -i", stdin: "echo out\n", during: endPod("Failed", 7), fails: true},
+		{line: "run web --image=busybox --restart=Never --rm -i", stdin: "echo out\n", during: endPod("Succeeded", 0)},
 		{line: "run web", fails: true},
 		{line: "run web --image=", fails: true},
 		{line: "run web --image=Web:1:2", fails: true},
@@ -175,4 +180,10 @@ func proxyCases() []oracleCase {
 		{line: "proxy --accept-paths=(", fails: true, differs: &difference{[]string{"stderr", "code"},
 			"kubectl logs the error as fatal and ends with code 255"}},
 	}
+}
+
+// endPod ends the pod web of run once its attached session has written out. The sandbox's nodes run no containers.
+func endPod(phase string, code int) []step {
+	status := fmt.Sprintf(`{"status":{"phase":%q,"containerStatuses":[{"name":"web","image":"busybox","imageID":"","ready":false,"restartCount":0,"state":{"terminated":{"exitCode":%d,"reason":"Error"}}}]}}`, phase, code)
+	return []step{{"out", "patch pod web --subresource=status --type=merge -p '" + status + "'"}, {"deleted", ""}}
 }

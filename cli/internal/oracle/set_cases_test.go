@@ -10,6 +10,11 @@ func setCases() []oracleCase {
 		{line: "set env deploy/web -c side MODE=fast --list", setup: webDeployment},
 		{line: "set env deploy/web --from=configmap/one --prefix=P_", setup: twoConfigMaps + "---" + webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
 
+		{line: "set env deploy/refs --list --resolve -c m*", setup: envReferences},
+		{line: "set env deploy/refs --list", setup: envReferences},
+		{line: "set env deploy/refs --list --resolve -c broken", setup: envReferences},
+		{line: "set env deploy/refs A=1 --list --resolve -c main", setup: envReferences, effect: []string{"deploy/refs"}, masks: statusMasks()},
+
 		{line: "set imag deploy/web web=a", setup: webDeployment, fails: true},
 		{line: "set nonsense", fails: true},
 		{line: "set image", fails: true},
@@ -83,4 +88,53 @@ kind: RoleBinding
 metadata: {name: b}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
 subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: ann}]
+`
+
+// envReferences has a deployment with every kind of reference; those of the container broken have no values.
+const envReferences = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: config}
+data: {color: "blue sky", size: "3"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: secret}
+stringData: {password: not-a-secret}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: refs, labels: {app: refs, tier: front}, annotations: {note: "two words"}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: refs}}
+  template:
+    metadata: {labels: {app: refs}}
+    spec:
+      containers:
+      - name: main
+        image: example.com/refs:1
+        resources: {limits: {cpu: 1500m, memory: 64Mi}, requests: {cpu: 250m}}
+        env:
+        - {name: PLAIN, value: plain}
+        - {name: COLOR, valueFrom: {configMapKeyRef: {name: config, key: color}}}
+        - {name: PASSWORD, valueFrom: {secretKeyRef: {name: secret, key: password}}}
+        - {name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+        - {name: LABEL, valueFrom: {fieldRef: {fieldPath: "metadata.labels['tier']"}}}
+        - {name: CPU, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}
+        - {name: MILLI, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}
+        - {name: MEMORY, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}
+        - {name: REQUEST, valueFrom: {resourceFieldRef: {resource: requests.cpu}}}
+        - {name: NO_LIMIT, valueFrom: {resourceFieldRef: {resource: requests.memory}}}
+      - name: broken
+        image: example.com/refs:1
+        env:
+        - {name: FOUND, valueFrom: {configMapKeyRef: {name: config, key: size}}}
+        - {name: NO_MAP, valueFrom: {configMapKeyRef: {name: missing, key: color}}}
+        - {name: NO_MAP_TWO, valueFrom: {configMapKeyRef: {name: missing, key: color}}}
+        - {name: NO_KEY, valueFrom: {configMapKeyRef: {name: config, key: missing}}}
+        - {name: NO_SECRET, valueFrom: {secretKeyRef: {name: missing, key: a}}}
+        - {name: NO_SECRET_KEY, valueFrom: {secretKeyRef: {name: secret, key: a}}}
+        - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
 `

@@ -12,6 +12,7 @@ func replaceCases() []oracleCase {
 		"one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, labels: {new: label}}\ndata: {size: big}\n",
 		"two.yaml": twoConfigMaps, "raw.json": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"raw":"1"}}`,
 		"scale.yaml":  "apiVersion: autoscaling/v1\nkind: Scale\nmetadata: {name: web}\nspec: {replicas: 3}\n",
+		"widget.yaml": readyWidget,
 		"strict.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndatas: {a: b}\n",
 		"stale.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, resourceVersion: \"1\"}\n",
 	}
@@ -22,6 +23,9 @@ func replaceCases() []oracleCase {
 		{line: "replace -f one.yaml --save-config", setup: twoConfigMaps, effect: []string{"cm/one"}},
 		{line: "replace -f one.yaml --dry-run=client", setup: twoConfigMaps, effect: []string{"cm/one"}},
 		{line: "replace -f one.yaml --dry-run=server -o yaml", setup: twoConfigMaps, effect: []string{"cm/one"}},
+		{line: "replace --subresource=status -f widget.yaml", setup: readyWidget, effect: []string{"widget/one"}},
+		{line: "replace --subresource=status -f widget.yaml --dry-run=server -o yaml", setup: readyWidget, effect: []string{"widget/one"}},
+		{line: "replace --subresource=status -f one.yaml", setup: twoConfigMaps, fails: true, differs: &difference{[]string{"stderr"}, "anyctl says that there is no such subresource"}},
 		{line: "replace -f one.yaml", fails: true},
 		{line: "replace -f two.yaml", setup: webConfigMap, effect: []string{"cm"}, fails: true, differs: &difference{[]string{"stderr"}, "anyctl adds a line with the count"}},
 		{line: "replace -f stale.yaml", setup: webConfigMap, fails: true},
@@ -295,3 +299,6 @@ func kustomizeCases() []oracleCase {
 	}
 	return cases
 }
+
+// readyWidget has a status, which apply leaves out: the status is a subresource.
+const readyWidget = "apiVersion: oracle.example.com/v1\nkind: Widget\nmetadata: {name: one}\nspec: {size: 3}\nstatus: {phase: Ready}\n"

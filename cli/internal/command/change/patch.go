@@ -56,7 +56,7 @@ func patchCommand(s *command.State) *cobra.Command {
 	fs.StringVarP(&o.patch, "patch", "p", "", "The patch to be applied to the resource JSON file.")
 	fs.StringVar(&o.patchFile, "patch-file", "", "A file containing a patch to be applied to the resource.")
 	fs.StringVar(&o.patchType, "type", "strategic", fmt.Sprintf("The type of patch being provided; one of %v", patchTypeNames()))
-	fs.BoolVar(&o.objects.Local, "local", false, "If true, patch will operate on the content of the file, not the server-side resource. Only for --type=merge and --type=json.")
+	fs.BoolVar(&o.objects.Local, "local", false, "If true, patch will operate on the content of the file, not the server-side resource. --type=strategic reads the schema of the kind.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, patch will operate on the subresource of the requested object.")
 	return cmd
 }
@@ -77,9 +77,6 @@ func (o *patchOptions) complete(s *command.State) error {
 	}
 	if _, isKnown := patchTypes()[strings.ToLower(o.patchType)]; !isKnown {
 		return fmt.Errorf("--type must be one of %v, not %q", patchTypeNames(), o.patchType)
-	}
-	if o.isLocal() && strings.EqualFold(o.patchType, "strategic") {
-		return errors.New("the server merges strategic patches: with --local and --dry-run=client use --type=merge or --type=json (or --dry-run=server)")
 	}
 	return o.output.Complete(s.Out, o.write.DryRun)
 }
@@ -117,7 +114,7 @@ func (o *patchOptions) run(ctx context.Context, s *command.State, args []string)
 	var errs []error
 	for t, err := range o.objects.Objects(ctx, args, true) {
 		if err == nil {
-			err = o.patchOne(ctx, t, body)
+			err = o.patchOne(ctx, s, t, body)
 		}
 		if err == nil {
 			count.Done++
@@ -134,9 +131,13 @@ func (o *patchOptions) run(ctx context.Context, s *command.State, args []string)
 	return count.Report(s, errors.Join(errs...))
 }
 
-func (o *patchOptions) patchOne(ctx context.Context, t *resource.Info, body []byte) error {
+func (o *patchOptions) patchOne(ctx context.Context, s *command.State, t *resource.Info, body []byte) error {
 	if o.isLocal() {
-		return o.patchLocally(t, body)
+		patched, err := o.patchLocally(ctx, s, t, body)
+		if err != nil {
+			return err
+		}
+		return o.print(t.Object, patched)
 	}
 	resource := t.Resource.WithDefaults(o.write.Defaults())
 	if o.subresource != "" {
@@ -153,30 +154,29 @@ func (o *patchOptions) patchOne(ctx context.Context, t *resource.Info, body []by
 	return o.print(t.Object, patched)
 }
 
-// patchLocally applies the patch and prints the object. It sends no request.
-func (o *patchOptions) patchLocally(t *resource.Info, body []byte) error {
+// patchLocally returns the object with the patch. Only a strategic patch reads the kind's schema.
+func (o *patchOptions) patchLocally(ctx context.Context, s *command.State, t *resource.Info, body []byte) (*unstructured.Object, error) {
+	if strings.EqualFold(o.patchType, "strategic") {
+		return s.MergeStrategic(ctx, t.Object, body)
+	}
 	before, err := unstructured.Encode(t.Object)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var after []byte
 	if strings.EqualFold(o.patchType, "json") {
 		patch, decodeErr := jsonpatch.DecodePatch(body)
 		if decodeErr != nil {
-			return decodeErr
+			return nil, decodeErr
 		}
 		after, err = patch.Apply(before)
 	} else {
 		after, err = jsonpatch.MergePatch(before, body)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	patched, err := unstructured.Decode(after)
-	if err != nil {
-		return err
-	}
-	return o.print(t.Object, patched)
+	return unstructured.Decode(after)
 }
 
 func (o *patchOptions) print(before, after *unstructured.Object) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/change/podenv"
 	"github.com/anykind/anykind/cli/internal/nested"
-	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -31,6 +31,7 @@ type setEnvOptions struct {
 	containers string
 	overwrite  bool
 	list       bool
+	resolve    bool
 
 	variables []map[string]any
 	remove    []string
@@ -53,7 +54,8 @@ func setEnvCommand(s *command.State) *cobra.Command {
 	fs.StringSliceVar(&o.keys, "keys", nil, "Comma-separated list of keys to import from specified resource")
 	fs.StringVarP(&o.containers, "containers", "c", "*", "The names of containers in the selected pod templates to change - may use wildcards")
 	fs.BoolVar(&o.overwrite, "overwrite", true, "If true, allow environment to be overwritten, otherwise reject updates that overwrite existing environment.")
-	fs.BoolVar(&o.list, "list", false, "If true, display the environment and any changes in the standard format. Values from references are not resolved.")
+	fs.BoolVar(&o.list, "list", false, "If true, display the environment and any changes in the standard format. ")
+	fs.BoolVar(&o.resolve, "resolve", false, "If true, show secret or configmap references when listing variables")
 	return cmd
 }
 
@@ -85,8 +87,9 @@ func (o *setEnvOptions) runEnv(ctx context.Context, s *command.State, args []str
 	if len(o.variables)+len(o.remove) == 0 && !o.list {
 		return errors.New("at least one environment variable must be provided")
 	}
+	env := &podenv.Printer{State: s, Resolve: o.resolve && !o.objects.Local}
 	return o.run(ctx, s, resources, "env updated", "", func(t *resource.Info, obj *unstructured.Object) error {
-		return o.change(s, t, obj)
+		return o.change(ctx, env, t, obj)
 	})
 }
 
@@ -181,7 +184,7 @@ func envName(key string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^a-zA-Z0-9_]`).ReplaceAllString(key, "_"))
 }
 
-func (o *setEnvOptions) change(s *command.State, t *resource.Info, obj *unstructured.Object) error {
+func (o *setEnvOptions) change(ctx context.Context, env *podenv.Printer, t *resource.Info, obj *unstructured.Object) error {
 	containers, err := containersOf(obj)
 	if err != nil {
 		return err
@@ -200,13 +203,13 @@ func (o *setEnvOptions) change(s *command.State, t *resource.Info, obj *unstruct
 			return err
 		}
 		if o.list {
-			if err := printEnv(s, obj, c); err != nil {
+			if err := env.Print(ctx, obj, c.content); err != nil {
 				return err
 			}
 		}
 	}
 	if !found {
-		s.Errorf("Warning: %s/%s does not have any containers matching %q", obj.GetKind(), t.Name, o.containers)
+		env.Errorf("Warning: %s/%s does not have any containers matching %q", obj.GetKind(), t.Name, o.containers)
 	}
 	if o.list {
 		return errNothingToSend
@@ -243,37 +246,4 @@ func (o *setEnvOptions) changeContainer(c container) error {
 	}
 	c.content["env"] = kept
 	return nil
-}
-
-func printEnv(s *command.State, obj *unstructured.Object, c container) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "# %s %s, container %s\n", obj.GetKind(), printable.LineFor(s.Out, obj.GetName()), c.name)
-	for _, variable := range nested.List(c.content, "env") {
-		name := nested.String(variable, "name")
-		if source := nested.Map(variable, "valueFrom"); source != nil {
-			fmt.Fprintf(&text, "# %s from %s\n", name, referenceText(source))
-			continue
-		}
-		fmt.Fprintf(&text, "%s=%s\n", name, nested.String(variable, "value"))
-	}
-	_, err := io.WriteString(s.Out, text.String())
-	return err
-}
-
-// referenceText formats valueFrom of a variable.
-func referenceText(source map[string]any) string {
-	for _, field := range slices.Sorted(maps.Keys(source)) {
-		reference := nested.Map(source, field)
-		switch field {
-		case "configMapKeyRef":
-			return fmt.Sprintf("configmap %v, key %v", reference["name"], reference["key"])
-		case "secretKeyRef":
-			return fmt.Sprintf("secret %v, key %v", reference["name"], reference["key"])
-		case "fieldRef":
-			return fmt.Sprintf("field path %v", reference["fieldPath"])
-		case "resourceFieldRef":
-			return fmt.Sprintf("resource field %v", reference["resource"])
-		}
-	}
-	return "invalid valueFrom"
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -24,7 +25,7 @@ const (
 
 // configView is the command config view.
 type configView struct {
-	raw, flatten, minify bool
+	raw, flatten, minify, merge bool
 }
 
 func newConfigView(s *command.State) *cobra.Command {
@@ -37,31 +38,47 @@ func newConfigView(s *command.State) *cobra.Command {
 			if len(args) > 0 {
 				return command.UsageError(cmd, "unexpected arguments: %v", args)
 			}
-			file, err := loadFile(s)
-			if err != nil {
-				return err
-			}
-			if v.minify {
-				if file, err = minified(file, s.Connection.Context); err != nil {
-					return err
-				}
-			}
-			object, err := v.object(file)
-			if err != nil {
-				return err
-			}
-			printer, err := output.Printer(s.Out)
-			if err != nil {
-				return err
-			}
-			return printer.Object(&unstructured.Object{Object: object})
+			return v.print(s, output)
 		},
 	}
 	output.AddObjectFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&v.raw, "raw", false, "Display raw byte data and sensitive data")
 	cmd.Flags().BoolVar(&v.flatten, "flatten", false, "Flatten the resulting kubeconfig file into self-contained output (useful for creating portable kubeconfig files)")
 	cmd.Flags().BoolVar(&v.minify, "minify", false, "Remove all information not used by current-context from the output")
+	cmd.Flags().BoolVar(&v.merge, "merge", true, "Merge the full hierarchy of kubeconfig files")
 	return cmd
+}
+
+func (v *configView) print(s *command.State, output *print.Flags) error {
+	file, err := v.load(s)
+	if err != nil {
+		return err
+	}
+	if v.minify {
+		if file, err = minified(file, s.Connection.Context); err != nil {
+			return err
+		}
+	}
+	object, err := v.object(file)
+	if err != nil {
+		return err
+	}
+	printer, err := output.Printer(s.Out)
+	if err != nil {
+		return err
+	}
+	return printer.Object(&unstructured.Object{Object: object})
+}
+
+// load returns the merged kubeconfig, or with --merge=false the file of --kubeconfig, which must exist.
+func (v *configView) load(s *command.State) (*kubeconfig.File, error) {
+	switch {
+	case v.merge:
+		return loadFile(s)
+	case s.Connection.Kubeconfig == "":
+		return nil, errors.New("if merge==false a precise file must be specified")
+	}
+	return kubeconfig.Read(s.Connection.Kubeconfig)
 }
 
 // minified returns file reduced to a context, its cluster and its user. name "" is the current context.

@@ -24,14 +24,14 @@ type nodeOptions struct {
 	where     string
 	write     flags.Write
 	output    *print.Flags
-	// printer is nil for drain.
-	printer *print.Printer
+	printer   *print.Printer
 }
 
 func (o *nodeOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.selection.LabelSelector, "selector", "l", "", "Selector (label query) of the nodes")
 	cmd.Flags().StringVar(&o.where, "where", "", "Select only nodes for which this jq expression holds (e.g. '.spec.unschedulable').")
 	o.write.AddDryRunFlag(cmd.Flags())
+	o.output.AddObjectFlags(cmd.Flags())
 }
 
 func cordonCommand(s *command.State) *cobra.Command {
@@ -47,20 +47,15 @@ func schedulingCommand(s *command.State, unschedulable bool, use, short, example
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if o.printer, err = o.output.Printer(s.Out); err != nil {
-				return err
-			}
 			nodes, err := o.nodes(cmd, args)
 			if err != nil {
 				return err
 			}
-			o.setUnschedulable(cmd.Context(), nodes, unschedulable)
+			o.setUnschedulable(cmd.Context(), nodes, unschedulable, o.report)
 			return nil
 		},
 	}
 	o.addFlags(cmd)
-	o.output.AddObjectFlags(cmd.Flags())
 	return cmd
 }
 
@@ -80,6 +75,10 @@ func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 		return nil, command.UsageError(cmd, "error: cannot specify both a node name and a --selector option")
 	}
 	if err := o.write.Complete(o.Errorf); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.printer, err = o.output.Printer(o.Out); err != nil {
 		return nil, err
 	}
 	where, err := print.ParseWhere(o.where)
@@ -140,32 +139,25 @@ func (o *nodeOptions) nodeName(ctx context.Context, argument string) (string, er
 	return name, err
 }
 
-// report prints the operation on an object, with a suffix for dry runs.
-func (o *nodeOptions) report(kind, name, operation string) {
-	_ = o.Printf("%s/%s %s%s\n", kind, name, operation, o.write.DryRun.Suffix())
-}
-
-// reportNode prints a node in the format of -o, or the operation.
-func (o *nodeOptions) reportNode(obj *unstructured.Object, operation string) {
-	if o.printer == nil {
-		o.report("node", obj.GetName(), operation)
-		return
-	}
+// report prints an object in the format of -o, or the operation.
+func (o *nodeOptions) report(obj *unstructured.Object, operation string) {
 	_ = o.printer.Changed(obj, operation+o.write.DryRun.Suffix()) // a broken pipe shows at the end of the program
 }
 
-// setUnschedulable sets spec.unschedulable of nodes. Errors are printed and, as in kubectl, do not change the exit code.
-func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool) {
+// setUnschedulable sets spec.unschedulable of nodes and reports each. Errors are printed and, as in kubectl, do not change the
+// exit code.
+func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool, report func(*unstructured.Object, string)) {
 	verb := "uncordon"
 	state := "uncordoned"
 	if unschedulable {
 		verb = "cordon"
 		state = "cordoned"
 	}
-	for _, n := range nodes {
+	for i := range nodes {
+		n := &nodes[i]
 		is, _, err := unstructured.Get[bool](n.Object, "spec", "unschedulable")
 		if err == nil && is == unschedulable {
-			o.reportNode(n.Object, "already "+state)
+			report(n.Object, "already "+state)
 			continue
 		}
 		if err == nil && o.write.DryRun != flags.DryRunClient {
@@ -186,6 +178,6 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 			o.Errorf("error: unable to %s node %q: %v", verb, n.GetName(), command.ServerMessage(err))
 			continue
 		}
-		o.reportNode(n.Object, state)
+		report(n.Object, state)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -41,7 +42,7 @@ type drainer struct {
 }
 
 func drainCommand(s *command.State) *cobra.Command {
-	d := &drainer{nodeOptions: nodeOptions{State: s}, gracePeriod: -1}
+	d := &drainer{nodeOptions: nodeOptions{State: s, output: print.NewFlags()}, gracePeriod: -1}
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Drain nodes in preparation for maintenance",
@@ -96,7 +97,11 @@ func (d *drainer) prepare(cmd *cobra.Command, args []string) ([]node, error) {
 
 // run drains the nodes in their order. It continues after a failed node.
 func (d *drainer) run(ctx context.Context, nodes []node) error {
-	d.setUnschedulable(ctx, nodes, true)
+	cordoned := d.report
+	if !d.isLine() { // a node is printed once
+		cordoned = func(*unstructured.Object, string) {}
+	}
+	d.setUnschedulable(ctx, nodes, true, cordoned)
 	var errs, pending []string
 	for _, n := range nodes {
 		if err := d.drainNode(ctx, n.GetName()); err != nil {
@@ -113,7 +118,7 @@ func (d *drainer) run(ctx context.Context, nodes []node) error {
 			pending = append(pending, n.GetName())
 			continue
 		}
-		d.report("node", n.GetName(), "drained")
+		d.report(n.Object, "drained")
 	}
 	if len(pending) == 0 {
 		return nil
@@ -154,7 +159,7 @@ func (d *drainer) drainNode(ctx context.Context, node string) error {
 	}
 	if d.write.DryRun == flags.DryRunClient {
 		for _, pod := range decisions.remove {
-			_ = d.Printf("evicting pod %s/%s%s\n", pod.GetNamespace(), pod.GetName(), d.write.DryRun.Suffix())
+			d.printRemoval(pod)
 		}
 		return nil
 	}
@@ -211,10 +216,28 @@ func (d *drainer) hasEvictions() bool {
 	return ok
 }
 
-// print prints a line. It is safe for concurrent use.
+// isLine reports whether objects are printed as lines.
+func (d *drainer) isLine() bool { return d.output.Output == "" && d.output.Template == "" }
+
+// printRemoval reports the begin of a pod's removal. With -o a dry run prints the pod.
+func (d *drainer) printRemoval(pod *unstructured.Object) {
+	if d.isLine() || d.write.DryRun == flags.DryRunNone {
+		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), d.write.DryRun.Suffix())
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.report(pod, "evicted")
+}
+
+// print prints a line, with -o to the standard error stream. It is safe for concurrent use.
 func (d *drainer) print(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if !d.isLine() {
+		d.Errorf(format, args...)
+		return
+	}
 	_ = d.Printf(format+"\n", args...)
 }
 
@@ -238,7 +261,7 @@ func (d *drainer) deleteOptions() *metav1.DeleteOptions {
 // evictPod evicts a pod and waits for its deletion. It retries every retryDelay while a disruption budget forbids the eviction.
 func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
 	for {
-		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), d.write.DryRun.Suffix())
+		d.printRemoval(pod)
 		err := in.Evict(ctx, pod.GetName(), &dynamic.EvictOptions{DeleteOptions: d.deleteOptions()})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -300,7 +323,7 @@ func (d *drainer) waitForDeletion(ctx context.Context, in *dynamic.Resource, pod
 	default:
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.report("pod", pod.GetName(), operation)
+		d.report(pod, operation)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func execCommand(s *command.State) *cobra.Command {
 			"  anyctl exec web-0 -c app -- ls -t /usr",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interrupted(cmd.Context(), runExec(cmd, o, files, args))
+			return runExec(cmd, o, files, args) // an interrupt kills kubectl exec
 		},
 	}
 	o.addFlags(cmd)
@@ -62,6 +62,9 @@ func runExec(cmd *cobra.Command, o *session, files *flags.Files, args []string) 
 		opts.Command = args[dash:]
 		return o.exec(ctx, f, opts)
 	})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	return o.exitError(err)
 }
 

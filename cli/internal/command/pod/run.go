@@ -1,7 +1,6 @@
 package pod
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +125,7 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if pod, err = o.Apply(pod); err != nil {
+	if pod, err = o.Apply(cmd.Context(), s, pod); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -273,6 +272,7 @@ func (o *runOptions) exitCode(pod *unstructured.Object) error {
 	if code == 0 {
 		return fmt.Errorf("pod %s failed with unknown exit code", name)
 	}
-	o.session.Errorf("pod %s terminated (%s)\n%s", name, nested.String(terminated, "reason"), cmp.Or(nested.String(terminated, "message"), ""))
+	text := fmt.Sprintf("pod %s terminated (%s)\n%s", name, nested.String(terminated, "reason"), nested.String(terminated, "message"))
+	o.session.Errorf("%s", strings.TrimSuffix(text, "\n"))
 	return &exit.Error{Code: code}
 }
