@@ -75,7 +75,7 @@ func checkCommand(root, makefile string, words []string) error {
 		return nil
 	case words[0] == "go" && words[1] == "run" && len(words) > 2:
 		return exists(words[2])
-	case words[0] == "go" && (words[1] == "test" || words[1] == "install"), words[0] == "gh":
+	case words[0] == "go" && (words[1] == "test" || words[1] == "install"), words[0] == "gh", words[0] == "sudo" && words[1] == "apt-get":
 		return nil
 	}
 	return errors.New("unknown command or target")
