@@ -82,7 +82,7 @@ func List[T any, P interface {
 		// The goroutines end before List returns.
 		defer func() {
 			cancel()
-			for range l.items {// discards what was sent meanwhile
+			for range l.items { // discards what was sent meanwhile
 			}
 		}()
 		for item := range l.items {
