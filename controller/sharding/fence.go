@@ -45,7 +45,7 @@ type feed struct {
 func (g *Group) NewFence(onReady func(), caches ...Cache) (*Fence, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.work == nil {
+	if g.startFeed == nil {
 		return nil, fmt.Errorf("sharding %s %q: a controller needs Run, and must run within its work", g.leases, g.name)
 	}
 	f := &Fence{group: g, onReady: onReady}
@@ -54,8 +54,7 @@ func (g *Group) NewFence(onReady func(), caches ...Cache) (*Fence, error) {
 			added := &feed{cache: c, changed: make(chan struct{}, 1)}
 			added.signal()
 			g.feeds[c] = added
-			ctx := g.work
-			g.workers.Go(func() { g.feed(ctx, added) })
+			g.startFeed(added)
 		}
 		f.feeds = append(f.feeds, g.feeds[c])
 	}

@@ -285,7 +285,7 @@ func injectFaults(t *testing.T, seed uint64) {
 		case 4, 5:
 			if sleep(r.Context(), time.Duration(chance(12))*time.Second) != nil {
 				if chance(2) == 0 {
-					copied := r.Clone(context.Background())
+					copied := r.Clone(context.WithoutCancel(r.Context()))
 					go func() { // it is on its way all the same
 						time.Sleep(time.Duration(chance(4)) * time.Second)
 						server.Discard(copied)
@@ -327,7 +327,7 @@ func injectFaults(t *testing.T, seed uint64) {
 	for _, m := range members {
 		m.cutOff.Store(false)
 		m.stop()
-		<-m.ended
+		t.Log(<-m.ended)
 	}
 	time.Sleep(2 * time.Minute)
 	requireBalanced(t, last)

@@ -29,7 +29,7 @@ func loadsOf(t *testing.T, segments []segment, w weights) (loads map[string]floa
 	loads = map[string]float64{}
 	ranges = map[string]int{}
 	require.Zero(t, segments[0].First)
-	require.EqualValues(t, uint64(math.MaxUint64), segments[len(segments)-1].Last)
+	require.Equal(t, uint64(math.MaxUint64), segments[len(segments)-1].Last)
 	for i, s := range segments {
 		require.LessOrEqual(t, s.First, s.Last)
 		if i > 0 {

@@ -297,6 +297,7 @@ func TestProcesses_NoOverlap(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		for ; changes.Err() == nil; changed++ {
 			patch := fmt.Sprintf(`{"data":{"n":"%d"}}`, changed+1)
+			//nolint:contextcheck // the end of changes must not break a patch
 			_, err := configMaps.Patch(t.Context(), fmt.Sprint("o", random.IntN(objects)), types.MergePatchType, []byte(patch), nil)
 			assert.NoError(t, err)
 			time.Sleep(20 * time.Millisecond)

@@ -88,9 +88,9 @@ type Group struct {
 	releasing shard.Ranges // of owned, to be handed over
 	held      shard.Ranges // owned without releasing: reconciles may begin
 	draining  bool
-	work      context.Context // of Run's work; nil before and after
-	expiry    *time.Timer     // at the deadline
-	lastErr   error           // of the last round
+	startFeed func(*feed) // with the ctx of Run's work; nil before and after it
+	expiry    *time.Timer // at the deadline
+	lastErr   error       // of the last round
 	tasks     map[*task]struct{}
 	taskEnded chan struct{} // closed and replaced when a task ends
 	feeds     map[Cache]*feed
@@ -192,12 +192,12 @@ func (g *Group) runWork(ctx context.Context, work func(ctx context.Context) erro
 	defer g.workers.Wait()
 	defer cancel()
 	g.mu.Lock()
-	g.work = ctx
+	g.startFeed = func(added *feed) { g.workers.Go(func() { g.feed(ctx, added) }) }
 	g.mu.Unlock()
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.work = nil
+		g.startFeed = nil
 	}()
 	return work(ctx)
 }

@@ -1,3 +1,5 @@
+//go:build !windows
+
 package main
 
 import (
@@ -55,6 +57,7 @@ func TestRun_ThreeProcessesDivideGreetings(t *testing.T) {
 	}()
 	found, err := client.WaitForKinds(t.Context(), schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Greeting"})
 	require.NoError(t, err)
+	testclient.DeleteAtEnd(t, testclient.Resource(t, client, "customresourcedefinitions"), "greetings.example.com")
 	greetings := found[0].Namespace(namespace)
 	configMaps := testclient.Resource(t, client, "configmaps").Namespace(namespace)
 	greet := func(first int) {

@@ -162,17 +162,22 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request) {
 		body = existing
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodDelete {
-		metadata := body["metadata"].(map[string]any)
-		metadata["uid"] = path
-		if existing != nil {
-			metadata["uid"] = existing["metadata"].(map[string]any)["uid"]
-		} else if s.deleted(path) {
-			metadata["uid"] = path + strconv.Itoa(s.version)
-		}
-		s.objects[path] = body
-		s.record(path, existing == nil)
+		s.store(path, body, existing)
 	}
 	_ = json.NewEncoder(w).Encode(body)
+}
+
+// store stores an object in place of existing, or as a new object if existing is nil.
+func (s *Server) store(path string, body, existing map[string]any) {
+	metadata := body["metadata"].(map[string]any)
+	metadata["uid"] = path
+	if existing != nil {
+		metadata["uid"] = existing["metadata"].(map[string]any)["uid"]
+	} else if s.deleted(path) {
+		metadata["uid"] = path + strconv.Itoa(s.version)
+	}
+	s.objects[path] = body
+	s.record(path, existing == nil)
 }
 
 // RejectObject responds with a Status about the named object.
