@@ -42,6 +42,13 @@ func (c *calls) count(t *testing.T, of string) int {
 	return c.counts[of]
 }
 
+// countOf returns the number of calls for an object.
+func (c *calls) countOf(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.objects[name]
+}
+
 // work is a call for an object. No other member may work on it meanwhile.
 func (c *calls) work(t *testing.T, of string, key types.NamespacedName) {
 	c.mu.Lock()
@@ -116,7 +123,7 @@ func TestRun_MembersDivideObjects(t *testing.T) {
 		stopOne()
 		time.Sleep(30 * time.Second)
 		for n := range objectCount {
-			assert.GreaterOrEqual(t, c.objects[objectName(n)], 2, "object %d", n)
+			assert.GreaterOrEqual(t, c.countOf(objectName(n)), 2, "object %d", n)
 		}
 		stopTwo()
 	})
