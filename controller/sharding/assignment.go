@@ -19,7 +19,7 @@ type segment struct {
 
 // assignment is the content of the group's Lease: adjacent segments that cover all hashes.
 type assignment struct {
-	// isSettled is false until the first member gets a segment: an earlier assignment, which somebody has deleted, may have had
+	// isSettled is false until the first member gets a segment: an earlier assignment, deleted by somebody, may have had
 	// owners that still work.
 	isSettled bool
 	segments  []segment

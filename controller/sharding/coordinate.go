@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/shard"
 )
 
-// coordinator has the state of the coordinator's goroutine, which sends all requests but the watch. It is alone in using it.
+// coordinator has the state of the coordinator's goroutine. It sends all requests but the watch. It is alone in using it.
 type coordinator struct {
 	lease         *leaseObject // the member's own; nil if there is none
 	joining       string       // the name of a Lease that may have been created
@@ -88,7 +88,7 @@ func (g *Group) isRoundDue() bool {
 	return g.lease != nil && !slices.Equal(owned, g.ownedByAssignment())
 }
 
-// release hands over segments without work to their next owners. A member that drains hands over all segments.
+// release hands over segments without work to their next owners. A draining member hands over all segments.
 func (g *Group) release(ctx context.Context) error {
 	if g.assignment.lease == nil || g.assignment.err != nil {
 		return nil //nolint:nilerr // the member that plans replaces an assignment that cannot be read
@@ -99,7 +99,7 @@ func (g *Group) release(ctx context.Context) error {
 	if isDraining {
 		releasing = shard.All()
 	}
-	// A segment is released until it is known that its owner keeps it. An update without a response may arrive later: it fails if the
+	// A segment is released until its owner is known to keep it. An update without a response may arrive later: it fails if the
 	// assignment has been changed.
 	g.setReleasing(releasing)
 	isReleased := func(s segment) bool {
@@ -205,7 +205,7 @@ func (g *Group) expireMembers(ctx context.Context) {
 	}
 }
 
-// isFree reports whether the segments of an owner that is not live may be taken: its Lease is gone, for long enough.
+// isFree reports whether the segments of a dead owner may be taken: its Lease is gone, for long enough.
 func (g *Group) isFree(ctx context.Context, owner string) bool {
 	m := g.members[owner]
 	if m == nil { // its Lease was never observed
@@ -225,7 +225,7 @@ func (g *Group) isFree(ctx context.Context, owner string) bool {
 	return m.isFree
 }
 
-// forgetMembers removes members that are gone and own nothing.
+// forgetMembers removes gone members without segments.
 func (g *Group) forgetMembers() {
 	for name, m := range g.members {
 		if m.isGone && len(g.assignment.content.ownedBy(name)) == 0 {

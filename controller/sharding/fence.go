@@ -154,7 +154,7 @@ func (g *Group) waitIdle(ctx context.Context, ranges shard.Ranges) error {
 	}
 }
 
-// setOwned records the segments of a round that was sent at sentAt. Work on lost segments ends.
+// setOwned records the segments of a round, sent at sentAt. Work on lost segments ends.
 func (g *Group) setOwned(owned shard.Ranges, sentAt time.Time) {
 	g.mu.Lock()
 	hadPassed := g.deadline.Remaining() <= 0
@@ -181,7 +181,7 @@ func (g *Group) setReleasing(releasing shard.Ranges) {
 	g.updateHeld()
 }
 
-// setReleased records segments that have been handed over.
+// setReleased records the segments after their handover.
 func (g *Group) setReleased(released shard.Ranges) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -254,7 +254,7 @@ func (f *feed) apply(ctx context.Context, field shard.Field, ranges shard.Ranges
 	return err
 }
 
-// removeFeed removes the feed of a cache that has ended.
+// removeFeed removes the feed of an ended cache.
 func (g *Group) removeFeed(ctx context.Context, f *feed, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -267,7 +267,7 @@ func (g *Group) removeFeed(ctx context.Context, f *feed, err error) {
 	}
 }
 
-// setReady records that a cache has all objects of the ranges.
+// setReady records a cache's complete ranges.
 func (g *Group) setReady(f *feed, ranges shard.Ranges) {
 	g.mu.Lock()
 	f.ready = ranges.Subtract(f.lost)

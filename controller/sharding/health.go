@@ -15,7 +15,7 @@ type Health struct {
 	Members []string
 	// Ranges are the hashes that this process works on. Segments to be handed over are not included.
 	Ranges shard.Ranges
-	// Gained and Released count segments taken over and handed over. Lost counts segments that were taken away: the Lease or the
+	// Gained and Released count segments taken over and handed over. Lost counts the segments taken from this process: the Lease or the
 	// assignment was deleted.
 	Gained, Released, Lost int
 	// Remaining is the time until the work must end without a further renewal. It is negative after that.

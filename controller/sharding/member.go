@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/shard"
 )
 
-// errGone reports that the member's Lease does not exist any more.
+// errGone reports a missing Lease of the member.
 var errGone = errors.New("the member's lease was deleted")
 
 // round renews the member's Lease, or creates it, and then reads the assignment. Both together extend the member's work.
@@ -66,7 +66,7 @@ func (g *Group) recordRound(ctx context.Context, err error) {
 	}
 }
 
-// renew renews the member's Lease. Without a Lease it creates one, under a name that was never used.
+// renew renews the member's Lease. Without a Lease it creates one, under a new name.
 func (g *Group) renew(ctx context.Context) error {
 	if g.lease == nil {
 		return g.join(ctx)
@@ -89,7 +89,7 @@ func (g *Group) renew(ctx context.Context) error {
 	return nil
 }
 
-// applySpec sets the spec of a member's Lease, renewed now. A member that drains removes the holder.
+// applySpec sets the spec of a member's Lease, renewed now. A draining member removes the holder.
 func (g *Group) applySpec(lease *leaseObject) {
 	spec, _ := lease.Object["spec"].(map[string]any)
 	if spec == nil {
@@ -175,7 +175,8 @@ func (g *Group) lose(cause error) {
 func (g *Group) readAssignment(ctx context.Context) error {
 	lease, err := g.leases.Get(ctx, g.name, nil)
 	if retry.IsObjectNotFound(err) {
-		lease, err = nil, nil
+		lease = nil
+		err = nil
 	}
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxRanges = 64 // of a member
-	// maxImbalance is the difference of a load from the quota, relative to the quota, that is left as it is.
+	// maxImbalance is the difference of a load from the quota, relative to the quota, to be left as it is.
 	maxImbalance = 0.125
 	// minPart is the smallest part to be cut, relative to the quota.
 	minPart = 1.0 / 32
@@ -163,7 +163,8 @@ func (p *planner) choose(from, to string, weight float64) (chosen int, isHead, i
 		neighbor
 	)
 	chosen = -1
-	rank, size := largest, 0.0
+	rank := largest
+	size := 0.0
 	for i, s := range p.segments {
 		load := p.weights.of(s.Range)
 		if s.next != from || load == 0 {

@@ -53,8 +53,8 @@ import (
 type Options struct {
 	// By is the hashed field. "" means shard.UID.
 	By shard.Field
-	// Namespaces returns the namespaces to be divided, with By shard.Namespace: each weighs the same. nil means that all hashes weigh
-	// the same, which similar names of namespaces do not suit. The member that plans calls it once a minute; see [ListNamespaces].
+	// Namespaces returns the namespaces to be divided, with By shard.Namespace: each weighs the same. nil means equal weights of all hashes:
+	// similar names of namespaces are then divided badly. The member that plans calls it once a minute; see [ListNamespaces].
 	Namespaces func(ctx context.Context) ([]string, error)
 	// Identity is the holder of the member's Lease, for administrators. "" means the host's name.
 	Identity string

@@ -71,7 +71,8 @@ func (w weights) tail(r shard.Range, weight float64) (part shard.Range, ok bool)
 	case n >= end-begin:
 		return r, true
 	}
-	before, first := w.hashes[end-n-1], w.hashes[end-n]
+	before := w.hashes[end-n-1]
+	first := w.hashes[end-n]
 	return shard.Range{First: before + (first-before+1)/2, Last: r.Last}, true
 }
 
@@ -89,6 +90,7 @@ func (w weights) head(r shard.Range, weight float64) (part shard.Range, ok bool)
 	case n >= end-begin:
 		return r, true
 	}
-	last, after := w.hashes[begin+n-1], w.hashes[begin+n]
+	last := w.hashes[begin+n-1]
+	after := w.hashes[begin+n]
 	return shard.Range{First: r.First, Last: last + (after-last-1)/2}, true
 }

@@ -1,4 +1,4 @@
-// Command sharded runs the controller of examples/operator in several processes that divide the Greetings: start it as often as needed.
+// Command sharded runs the controller of examples/operator in several processes. These divide the Greetings: start it as often as needed.
 package main
 
 import (

@@ -105,7 +105,7 @@ func mergeList(current, patch []any, field *schema.Schema) ([]any, error) {
 	return mergeObjects(current, patch, field)
 }
 
-// arrange returns the elements in order, in that order. Other elements keep their places in live, as far as possible.
+// arrange returns the elements of order first, in this order. Further elements keep their places in live, as far as possible.
 func arrange(merged, order, live []any, key string) []any {
 	ordered := []any{}
 	var rest []any

@@ -134,7 +134,7 @@ func fieldOf(kind *schema.Schema, name string) *schema.Schema {
 	return values
 }
 
-// strategyOf returns merge, replace or "", without retainKeys: that strategy is for the author of a patch.
+// strategyOf returns merge, replace or "", without retainKeys: the strategy is for the author of a patch.
 func strategyOf(field *schema.Schema) string {
 	if field == nil {
 		return ""

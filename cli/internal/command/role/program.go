@@ -59,12 +59,12 @@ func (o *options) recordProgram(ctx context.Context, args []string) error {
 		return &exit.Error{Code: max(failed.ExitCode(), 1)}
 	}
 	if ctx.Err() != nil {
-		return nil // the roles are those of the requests so far
+		return nil // the roles permit the requests so far
 	}
 	return err
 }
 
-// writeKubeconfig writes a kubeconfig of one server without a credential.
+// writeKubeconfig writes a kubeconfig of a single server without a credential.
 func writeKubeconfig(path, server, namespace string) error {
 	const name = "recorded"
 	data, err := json.Marshal(map[string]any{
@@ -78,7 +78,7 @@ func writeKubeconfig(path, server, namespace string) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-// serve serves the API on the loopback interface. Requests need the URL's random path, which only this user can read.
+// serve serves the API on the loopback interface. Requests need the URL's random path. Only this user can read it.
 func (o *options) serve(ctx context.Context, conn *transport.Conn) (address string, stop func(), err error) {
 	target, err := url.Parse(conn.Server())
 	if err != nil {

@@ -69,7 +69,7 @@ func (p *Printer) value(ctx context.Context, kind, namespace, name, key string) 
 	return value, found, nil
 }
 
-// fieldValue returns a field of the metadata of obj. The object is the one with the pod template, as in kubectl.
+// fieldValue returns a field of the metadata of obj. As in kubectl, the object has the pod template.
 func fieldValue(obj *unstructured.Object, path string) (string, error) {
 	field, subscript, hasSubscript := strings.Cut(path, "['")
 	key, isClosed := strings.CutSuffix(subscript, "']")
