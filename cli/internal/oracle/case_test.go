@@ -73,6 +73,7 @@ var commonMasks = []mask{
 	{`-[0-9a-z]{8,10}-[0-9a-z]{5}\b`, "-HASH"},
 	{`-[0-9a-f]{9,10}\b`, "-HASH"},
 	{`\bkubectl\b`, "anyctl"},
+	{`\bInvalid argument syntax\b`, "invalid argument syntax"}, // kubectl 1.36 and 1.37
 }
 
 func compileMasks(t *testing.T, lists ...[]mask) []compiledMask {
