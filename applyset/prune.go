@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/generated"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -149,7 +150,7 @@ func (r *run) foreignOfKind(ctx context.Context, definition *member) (string, er
 func (r *run) foreign(ctx context.Context, collection *dynamic.Resource) (string, error) {
 	isExpected := func(obj *unstructured.Object) bool {
 		return len(obj.GetOwnerReferences()) > 0 || obj.GetName() == r.parent.Name && r.isParent(collection.APIResource(), obj) ||
-			isInEveryNamespace(collection.APIResource().GVK.GroupKind(), obj)
+			generated.IsInEveryNamespace(collection.APIResource().GVK.GroupKind(), obj)
 	}
 	for obj, err := range collection.Metadata().List(ctx, &metav1.ListOptions{LabelSelector: PartOfLabel + "!=" + r.id}) {
 		if apierrors.IsNotFound(err) { // discovery is older than a deletion
@@ -168,20 +169,6 @@ func (r *run) foreign(ctx context.Context, collection *dynamic.Resource) (string
 
 func (r *run) isParent(api *discovery.Resource, obj *unstructured.Object) bool {
 	return Reference{Kind: api.GVK.GroupKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()} == r.parent.Reference()
-}
-
-// isInEveryNamespace reports whether controllers create the object in every namespace, or for every Service.
-func isInEveryNamespace(kind schema.GroupKind, obj *unstructured.Object) bool {
-	switch kind.String() {
-	case "ConfigMap":
-		return obj.GetName() == "kube-root-ca.crt"
-	case "ServiceAccount":
-		return obj.GetName() == "default"
-	case "Endpoints":
-		return obj.GetLabels()["endpoints.kubernetes.io/managed-by"] != ""
-	default:
-		return false
-	}
 }
 
 // prune deletes the members that left the set, stage by stage in reverse order. A stage waits until the objects of the stage before

@@ -47,6 +47,13 @@ type Item[T any] struct {
 	Object   *T
 }
 
+// object is a pointer to a type of objects.
+type object[T any] interface {
+	*T
+	GetUID() types.UID
+	GetNamespace() string
+}
+
 // List yields every selected object once, each resource in the server's preferred version. T is a type of objects of a
 // [dynamic.Handle].
 //
@@ -61,11 +68,7 @@ type Item[T any] struct {
 // The last element is an error if the result is incomplete: an [*IncompleteError] with the resources that could not be listed, or
 // the error of discovery or of ctx. Resources that are no longer served are left out. Leaving the loop early ends all requests.
 // Warnings of the server are discarded, because most name versions of resources that the caller did not choose.
-func List[T any, P interface {
-	*T
-	GetUID() types.UID
-	GetNamespace() string
-}](ctx context.Context, client *dynamic.Client, opts *ListOptions) iter.Seq2[Item[T], error] {
+func List[T any, P object[T]](ctx context.Context, client *dynamic.Client, opts *ListOptions) iter.Seq2[Item[T], error] {
 	return func(yield func(Item[T], error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -97,11 +100,7 @@ func List[T any, P interface {
 }
 
 // lister is a call of List.
-type lister[T any, P interface {
-	*T
-	GetUID() types.UID
-	GetNamespace() string
-}] struct {
+type lister[T any, P object[T]] struct {
 	ctx    context.Context //nolint:containedctx // of a single call
 	client *dynamic.Client
 	opts   ListOptions
@@ -112,11 +111,7 @@ type lister[T any, P interface {
 	incomplete IncompleteError
 }
 
-func newLister[T any, P interface {
-	*T
-	GetUID() types.UID
-	GetNamespace() string
-}](ctx context.Context, client *dynamic.Client, opts *ListOptions) *lister[T, P] {
+func newLister[T any, P object[T]](ctx context.Context, client *dynamic.Client, opts *ListOptions) *lister[T, P] {
 	silent := client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}})
 	l := &lister[T, P]{ctx: ctx, client: silent, opts: *cmp.Or(opts, &ListOptions{}), items: make(chan Item[T])}
 	l.opts.Workers = cmp.Or(l.opts.Workers, defaultWorkers)

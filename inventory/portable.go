@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/generated"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -20,19 +21,14 @@ func MadeByController(obj *unstructured.Object) bool {
 	}) {
 		return true
 	}
-	switch obj.GroupVersionKind().GroupKind().String() {
-	case "ConfigMap":
-		return obj.GetName() == "kube-root-ca.crt"
-	case "ServiceAccount":
-		return obj.GetName() == "default"
-	case "Endpoints":
-		return obj.GetLabels()["endpoints.kubernetes.io/managed-by"] != ""
+	switch kind := obj.GroupVersionKind().GroupKind(); kind.String() {
 	case "Secret":
 		return obj.Object["type"] == "kubernetes.io/service-account-token"
 	case "Event", "Event.events.k8s.io":
 		return true
+	default:
+		return generated.IsInEveryNamespace(kind, obj)
 	}
-	return false
 }
 
 // Portable returns a copy of obj that this or a different cluster accepts as a new object: without its status, without the fields

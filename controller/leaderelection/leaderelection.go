@@ -96,9 +96,8 @@ func newCandidate(leases *dynamic.Resource, name string, opts *Options) (*candid
 	orDefault(&c.opts.RenewDeadline, 10*time.Second)
 	orDefault(&c.opts.RetryPeriod, 2*time.Second)
 	c.opts.LeaseDuration = (c.opts.LeaseDuration + time.Second - 1).Truncate(time.Second)
-	if c.opts.RenewDeadline >= c.opts.LeaseDuration || c.opts.RetryPeriod+c.opts.RetryPeriod/2 >= c.opts.RenewDeadline {
-		return nil, fmt.Errorf("LeaseDuration %s must be more than RenewDeadline %s, and that more than 1.5 times RetryPeriod %s",
-			c.opts.LeaseDuration, c.opts.RenewDeadline, c.opts.RetryPeriod)
+	if err := fence.CheckDurations(c.opts.LeaseDuration, c.opts.RenewDeadline, c.opts.RetryPeriod); err != nil {
+		return nil, err
 	}
 	if c.opts.Identity == "" {
 		host, err := os.Hostname()

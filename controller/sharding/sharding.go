@@ -133,10 +133,8 @@ func (g *Group) validate() error {
 		return fmt.Errorf("the name must be a label's value: %v", problems)
 	case o.By != shard.UID && o.By != shard.Namespace:
 		return fmt.Errorf("Options.By is neither %q nor %q: %q", shard.UID, shard.Namespace, o.By)
-	case o.RetryPeriod <= 0 || o.RenewDeadline >= o.LeaseDuration || o.RetryPeriod+o.RetryPeriod/2 >= o.RenewDeadline:
-		return fmt.Errorf("LeaseDuration %s must be more than RenewDeadline %s, and that more than 1.5 times RetryPeriod %s", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
 	}
-	return nil
+	return fence.CheckDurations(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
 }
 
 // Field returns the hashed field.

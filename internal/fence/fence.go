@@ -3,9 +3,20 @@ package fence
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
+
+// CheckDurations returns an error unless the deadline is before the expiry of the Lease, and a renewal, with its jitter of a half, before the
+// deadline.
+func CheckDurations(leaseDuration, renewDeadline, retryPeriod time.Duration) error {
+	if retryPeriod <= 0 || renewDeadline >= leaseDuration || retryPeriod+retryPeriod/2 >= renewDeadline {
+		return fmt.Errorf("LeaseDuration %s must be more than RenewDeadline %s, and that more than 1.5 times RetryPeriod %s",
+			leaseDuration, renewDeadline, retryPeriod)
+	}
+	return nil
+}
 
 // Deadline is the end of the work under a lease: a duration after the last successful renewal was sent. Without a renewal it has
 // passed. It is safe for concurrent use.
