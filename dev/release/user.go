@@ -68,7 +68,7 @@ func (u *user) getPackages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, args := range [][]string{get, {"build", "-o", os.DevNull, "."}} {
+		for _, args := range [][]string{get, compile} {
 			if _, err := output(ctx, u.proxy.goCommand(dir, args...)); err != nil {
 				return err
 			}
