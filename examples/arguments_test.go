@@ -1,4 +1,4 @@
-package architecture_test
+package examples_test
 
 import (
 	"os"
@@ -8,7 +8,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestExamples_ExplainTheirArguments builds the programs and asks each for help, and with arguments that it does not take.
 // quickstart is not one of them: it is shown whole, and takes none.
@@ -19,9 +22,9 @@ func TestExamples_ExplainTheirArguments(t *testing.T) {
 		"generic": {"-x", "pods"}, "informer": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
 		"reflector": {"-x"}, "sharded": {"-x", "pods"}, "tour": {"-x", "pods"},
 	}
-	build := []string{"build", "-o", folder}
+	build := []string{"build", "-ldflags=-s -w", "-o", folder}
 	for name := range programs {
-		build = append(build, "../../examples/"+name)
+		build = append(build, "./"+name)
 	}
 	text, err := exec.CommandContext(t.Context(), "go", build...).CombinedOutput()
 	require.NoError(t, err, "%s", text)
