@@ -157,7 +157,7 @@ MINUTES ?= 25
 
 .PHONY: every-byte
 every-byte: ## break streams at every byte, where `make test` leaves most bytes out
-	ANYKIND_EVERY_BYTE=1 go test -count=1 -run EveryByte ./stream ./dynamic
+	ANYKIND_EVERY_BYTE=1 go test -count=1 -run EveryByte ./stream ./dynamic ./unstructured
 
 SKIP ?=
 
