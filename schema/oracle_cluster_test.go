@@ -133,17 +133,17 @@ func TestSchema_ValidateAsRealServer(t *testing.T) {
 	o := newOracle(t, conn)
 	o.isLarge = count == 300
 	o.export = newCaseExport(t)
-	kinds := append(customCases(t, o, definitions, seed), builtInCases(t, o)...)
+	objects := corpusObjects(t)
+	kinds := append(customCases(t, o, definitions, objects, seed), builtInCases(t, o, objects)...)
 	t.Logf("the server accepts %d objects of the corpus and generated ones", o.accepted)
 	compareVerdicts(t, o, kinds, cases, seed)
 	o.export.finish(t, conn)
 }
 
 // customCases returns the kinds of definitions, with objects that the server accepts.
-func customCases(t *testing.T, o *oracle, definitions []corpus.File, seed int) (all []*kindCases) {
+func customCases(t *testing.T, o *oracle, definitions []corpus.File, objects map[kschema.GroupVersionKind][]map[string]any, seed int) (all []*kindCases) {
 	t.Helper()
 	published := schema.New(o.conn, nil)
-	objects := corpusObjects(t)
 	for i, file := range definitions {
 		definition, err := unstructured.Decode(file.JSON)
 		require.NoError(t, err)
@@ -181,10 +181,9 @@ func customCases(t *testing.T, o *oracle, definitions []corpus.File, seed int) (
 	return all
 }
 
-func builtInCases(t *testing.T, o *oracle) (all []*kindCases) {
+func builtInCases(t *testing.T, o *oracle, objects map[kschema.GroupVersionKind][]map[string]any) (all []*kindCases) {
 	t.Helper()
 	published := schema.New(o.conn, nil)
-	objects := corpusObjects(t)
 	for _, gvk := range slices.SortedFunc(maps.Keys(o.resources), func(a, b kschema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) }) {
 		s, err := published.Kind(t.Context(), gvk)
 		require.NoError(t, err)
