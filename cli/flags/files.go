@@ -3,6 +3,10 @@ package flags
 import (
 	"context"
 	"errors"
+	"iter"
+	"os"
+	"slices"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -50,4 +54,30 @@ func (f *Files) Read(ctx context.Context) ([]*manifest.Object, error) {
 		return readKustomization(ctx, f.Kustomize)
 	}
 	return f.Reader.Read(ctx)
+}
+
+// All yields the objects and errors of Read. Regular files are read again each time: memory has one document. Kustomizations, URLs, pipes
+// and patterns are read once and kept.
+func (f *Files) All(ctx context.Context) iter.Seq2[*manifest.Object, error] {
+	if f.Kustomize == "" && !slices.ContainsFunc(f.Paths, isReadOnce) {
+		return f.Reader.All(ctx)
+	}
+	read := sync.OnceValues(func() ([]*manifest.Object, error) { return f.Read(ctx) })
+	return func(yield func(*manifest.Object, error) bool) {
+		objects, err := read()
+		for _, obj := range objects {
+			if !yield(obj, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// isReadOnce reports whether a path is neither a regular file nor a folder.
+func isReadOnce(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || !info.Mode().IsRegular() && !info.IsDir()
 }

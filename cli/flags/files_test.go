@@ -55,6 +55,33 @@ func TestFiles_AddFlags(t *testing.T) {
 	}
 }
 
+func TestFiles_AllTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(configMap+"---\n"+configMap), 0o600))
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"-f", path}, 2},
+		{[]string{"-f", path, "-f", "-"}, 3}, // standard input is read once
+		{[]string{"-f", filepath.Join(filepath.Dir(path), "*.yaml")}, 2},
+		{nil, 0},
+	} {
+		all := parse(t, c.args...).All(t.Context())
+		for range 2 {
+			n := 0
+			for _, err := range all {
+				require.NoError(t, err, "%q", c.args)
+				n++
+			}
+			assert.Equal(t, c.want, n, "%q", c.args)
+		}
+	}
+	for _, err := range parse(t, "-f", "missing.yaml").All(t.Context()) {
+		assert.ErrorContains(t, err, "does not exist")
+	}
+}
+
 // writeProgram writes a shell script.
 func writeProgram(t *testing.T, folder, name, script string) {
 	t.Helper()

@@ -61,19 +61,34 @@ func Decode(source string, in io.Reader) ([]*Object, error) { return decode(sour
 
 func decode(source string, in io.Reader, withLines bool) ([]*Object, error) {
 	var all []*Object
-	decoder := unstructured.NewYAMLDecoder(in)
-	for obj, err := range decoder.All() {
+	for obj, err := range decodeAll(source, in, withLines) {
 		if err != nil {
-			return all, fmt.Errorf("%s: %w", source, err)
+			return all, err
 		}
-		document, line := decoder.Position()
-		one := &Object{Object: obj, Source: source, Document: document, Line: line}
-		if withLines {
-			one.fieldLine = decoder.FieldLines()
-		}
-		all = append(all, one)
+		all = append(all, obj)
 	}
 	return all, nil
+}
+
+// decodeAll yields the objects of a stream up to the first error, and the error.
+func decodeAll(source string, in io.Reader, withLines bool) iter.Seq2[*Object, error] {
+	return func(yield func(*Object, error) bool) {
+		decoder := unstructured.NewYAMLDecoder(in)
+		for obj, err := range decoder.All() {
+			if err != nil {
+				yield(nil, fmt.Errorf("%s: %w", source, err))
+				return
+			}
+			document, line := decoder.Position()
+			one := &Object{Object: obj, Source: source, Document: document, Line: line}
+			if withLines {
+				one.fieldLine = decoder.FieldLines()
+			}
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
 }
 
 // FromObjects returns objects of a program, numbered for errors.

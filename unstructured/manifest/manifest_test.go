@@ -125,6 +125,41 @@ func TestReader_ReadErrors(t *testing.T) {
 	})
 }
 
+func TestReader_AllStreams(t *testing.T) {
+	files := fstest.MapFS{
+		"a.yaml": file(configMap("first") + "---\n" + configMap("second") + "  labels: [\n"),
+		"b.yaml": file(configMap("third")),
+	}
+	all := (&manifest.Reader{Paths: []string{"a.yaml", "b.yaml"}, FS: files}).All(t.Context())
+	for range 2 {
+		var got []string
+		for obj, err := range all {
+			if err != nil {
+				assert.ErrorContains(t, err, "a.yaml: document 2")
+				got = append(got, "error")
+				continue
+			}
+			got = append(got, obj.GetName())
+		}
+		assert.Equal(t, []string{"first", "error", "third"}, got)
+	}
+	for obj := range all { // before the broken document
+		assert.Equal(t, "first", obj.GetName())
+		break
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var errs []error
+	for _, err := range (&manifest.Reader{Paths: []string{"b.yaml", "a.yaml"}, FS: files}).All(ctx) {
+		cancel()
+		errs = append(errs, err)
+	}
+	require.Len(t, errs, 2)
+	assert.NoError(t, errs[0])
+	assert.ErrorIs(t, errs[1], context.Canceled)
+}
+
 func TestDecode_PositionsOfObjects(t *testing.T) {
 	objects, err := manifest.Decode("web.yaml", strings.NewReader(configMap("a")+"---\n# comment\n"+configMap("b")))
 	require.NoError(t, err)

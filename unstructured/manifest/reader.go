@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 
 	"github.com/anykind/anykind/internal/retry"
@@ -62,41 +63,85 @@ func (r *Reader) Validate() error {
 //
 // If ctx is done while standard input is read, Read returns. The reading goroutine ends at the end of the input.
 func (r *Reader) Read(ctx context.Context) ([]*Object, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-	files, err := expandPaths(r.fileSystem(), r.Paths, r.Recursive)
-	if err != nil {
-		return nil, err
-	}
 	var all []*Object
 	var errs []error
-	for _, path := range files {
-		objects, err := r.readFile(ctx, path)
-		all = append(all, objects...)
-		if ctx.Err() != nil {
-			return all, retry.WithContextError(ctx, err)
-		}
-		if err != nil {
+	for obj, err := range r.All(ctx) {
+		switch {
+		case err == nil:
+			all = append(all, obj)
+		case ctx.Err() != nil:
+			return all, err
+		default:
 			errs = append(errs, err)
 		}
 	}
 	return all, errors.Join(errs...)
 }
 
-func (r *Reader) readFile(ctx context.Context, path string) ([]*Object, error) {
-	switch {
-	case path == Stdin:
+// All yields the objects that Read returns, and the error of each broken file after the file's objects. A file is decoded while it
+// is read: memory has one document at a time. Standard input and URLs are read before their first object.
+func (r *Reader) All(ctx context.Context) iter.Seq2[*Object, error] {
+	return func(yield func(*Object, error) bool) {
+		if err := r.Validate(); err != nil {
+			yield(nil, err)
+			return
+		}
+		files, err := expandPaths(r.fileSystem(), r.Paths, r.Recursive)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, path := range files {
+			if err := retry.ContextError(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+			var broken error
+			for obj, err := range r.objects(ctx, path) {
+				if err != nil {
+					broken = err
+				} else if !yield(obj, nil) {
+					return
+				}
+			}
+			if broken != nil && (!yield(nil, retry.WithContextError(ctx, broken)) || ctx.Err() != nil) {
+				return
+			}
+		}
+	}
+}
+
+// objects yields the objects of a file up to the first error, and the error.
+func (r *Reader) objects(ctx context.Context, path string) iter.Seq2[*Object, error] {
+	return func(yield func(*Object, error) bool) {
+		if path != Stdin && !isURL(path) {
+			file, err := r.fileSystem().Open(path)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			defer func() { _ = file.Close() }() // only read
+			decodeAll(path, file, r.FieldLines)(yield)
+			return
+		}
+		objects, err := r.readStream(ctx, path)
+		for _, obj := range objects {
+			if !yield(obj, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// readStream returns the objects of standard input or a URL.
+func (r *Reader) readStream(ctx context.Context, path string) ([]*Object, error) {
+	if path == Stdin {
 		return readStdin(ctx, r.In, r.FieldLines)
-	case isURL(path):
-		return readURL(ctx, r.Client, path, r.FieldLines)
 	}
-	file, err := r.fileSystem().Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	return decode(path, file, r.FieldLines)
+	return readURL(ctx, r.Client, path, r.FieldLines)
 }
 
 // readStdin decodes in until ctx is done: a read of a terminal cannot be interrupted.

@@ -69,6 +69,7 @@ type unknown struct {
 
 // add adds the findings about an object.
 func (r *report) add(v *outcome, obj *manifest.Object) {
+	r.Objects++
 	if r.Servers == nil && len(r.names) > 1 {
 		for _, name := range r.names {
 			r.Servers = append(r.Servers, serverResult{Name: name})

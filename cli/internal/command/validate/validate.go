@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,6 +63,9 @@ func (o *options) run(ctx context.Context, s *command.State, args []string) erro
 	switch {
 	case write == nil:
 		return notChecked(fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: github,json,sarif,text", o.output))
+	case len(args) > 0:
+		_, err := resource.ReadFiles(ctx, &o.files, args)
+		return notChecked(err)
 	case o.files.IsEmpty() && o.save == "":
 		return notChecked(errors.New("must specify -f or --save-schemas"))
 	}
@@ -72,15 +76,16 @@ func (o *options) run(ctx context.Context, s *command.State, args []string) erro
 	}
 	o.files.In = s.In
 	o.files.FieldLines = true
-	objects, broken := resource.ReadFiles(ctx, &o.files, args)
-	if broken != nil && len(objects) == 0 {
-		return notChecked(broken)
-	}
-	servers, err := o.servers(ctx, s, definitions(objects))
+	objects := o.files.All(ctx)
+	defined, err := definitions(objects)
 	if err != nil {
 		return notChecked(err)
 	}
-	r, err := validate(ctx, servers, objects)
+	servers, err := o.servers(ctx, s, defined)
+	if err != nil {
+		return notChecked(err)
+	}
+	r, broken, err := validate(ctx, servers, objects)
 	if err != nil {
 		return notChecked(err)
 	}
@@ -178,33 +183,49 @@ func definedKinds(ctx context.Context, defined []*unstructured.Object) ([]kschem
 	return none.Kinds(ctx)
 }
 
-// definitions returns the definitions among objects. Broken definitions are left to the validation.
-func definitions(objects []*manifest.Object) (defined []*unstructured.Object) {
+// definitions returns the definitions among objects. Broken definitions are left to the validation. It returns the errors of files if
+// there are no objects.
+func definitions(objects iter.Seq2[*manifest.Object, error]) (defined []*unstructured.Object, err error) {
 	none, err := schema.NewOffline("")
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	for _, obj := range objects {
+	isEmpty := true
+	var broken []error
+	for obj, err := range objects {
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		isEmpty = false
 		if _, err := none.WithDefinitions(obj.Object); err == nil {
 			defined = append(defined, obj.Object)
 		}
 	}
-	return defined
+	if isEmpty {
+		return nil, errors.Join(broken...)
+	}
+	return defined, nil
 }
 
-// validate validates objects by the schemas of each server.
-func validate(ctx context.Context, servers []server, objects []*manifest.Object) (*report, error) {
-	r := &report{Objects: len(objects), names: names(servers)}
-	for _, obj := range objects {
+// validate validates objects by the schemas of each server. broken has the errors of files.
+func validate(ctx context.Context, servers []server, objects iter.Seq2[*manifest.Object, error]) (r *report, broken, err error) {
+	r = &report{names: names(servers)}
+	var errs []error
+	for obj, err := range objects {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		found := outcome{}
 		for _, one := range servers {
 			if err := found.add(ctx, one, obj); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		r.add(&found, obj)
 	}
-	return r, nil
+	return r, errors.Join(errs...), nil
 }
 
 func names(servers []server) (names []string) {
