@@ -76,13 +76,11 @@ func TestSchema_Skeleton_Definitions(t *testing.T) {
 	require.NoError(t, err)
 	c := client.Connect(t, "admin")
 	namespace := client.NewNamespace(t, c)
-	accepted, byRule := 0, 0
+	resources := client.Resource(t, c, "customresourcedefinitions")
+	var definitions []*unstructured.Object
 	for _, file := range corpus.Definitions(t, 8) {
 		definition, err := unstructured.Decode(file.JSON)
 		require.NoError(t, err)
-		schemas, err := offline.WithDefinitions(definition)
-		require.NoError(t, err)
-		resources := client.Resource(t, c, "customresourcedefinitions")
 		for _, path := range [][]string{{"status"}, {"spec", "conversion"}} {
 			_, err := unstructured.Delete(definition, path...)
 			require.NoError(t, err)
@@ -93,6 +91,12 @@ func TestSchema_Skeleton_Definitions(t *testing.T) {
 			require.NoError(t, err)
 		}
 		client.DeleteAtEnd(t, resources, definition.GetName())
+		definitions = append(definitions, definition)
+	}
+	accepted, byRule := 0, 0
+	for _, definition := range definitions {
+		schemas, err := offline.WithDefinitions(definition)
+		require.NoError(t, err)
 		kinds, err := schemas.Kinds(t.Context())
 		require.NoError(t, err)
 		for _, gvk := range kinds {
