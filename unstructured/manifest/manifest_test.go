@@ -143,7 +143,8 @@ func TestReader_AllStreams(t *testing.T) {
 		}
 		assert.Equal(t, []string{"first", "error", "third"}, got)
 	}
-	for obj := range all { // before the broken document
+	for obj, err := range all { // before the broken document
+		require.NoError(t, err)
 		assert.Equal(t, "first", obj.GetName())
 		break
 	}
