@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/client"
 )
 
 // anyctlCases are lines without a counterpart in kubectl, with patterns of their output.
@@ -112,12 +114,17 @@ var anyctlCases = []struct {
 
 func TestAnyctl_OwnLines(t *testing.T) {
 	o := newOracle(t)
-	for _, c := range anyctlCases {
-		r := o.anyctl.run(t, &oracleCase{line: c.line}, o.fixtures, o.kubectl)
-		assert.Equal(t, c.fails, r.code != 0, "%s: %s", c.line, r.stderr)
-		assert.Regexp(t, c.want, r.stdout+r.stderr, "%s", c.line)
-	}
 	t.Run("namespace behind its objects", o.namespaceBehindObjects)
+	t.Run("lines", func(t *testing.T) {
+		for _, c := range anyctlCases {
+			t.Run(strings.ReplaceAll(c.line, "/", ":"), func(t *testing.T) {
+				t.Parallel()
+				r := o.anyctl.run(t, &oracleCase{line: c.line}, o.fixtures, o.kubectl)
+				assert.Equal(t, c.fails, r.code != 0, r.stderr)
+				assert.Regexp(t, c.want, r.stdout+r.stderr)
+			})
+		}
+	})
 	t.Run("watch several kinds", o.watchSeveralKinds)
 	t.Run("watch only with events", o.watchOnly)
 	t.Run("closed pipe", o.closedPipe)
@@ -130,8 +137,9 @@ func (o *oracle) namespaceBehindObjects(t *testing.T) {
 	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: $NS-new}\n"
 	files := map[string]string{"right.yaml": namespace + "---\n" + object, "wrong.yaml": object + "---\n" + namespace}
 	apply := func(p *program, file string) result {
-		r := p.run(t, &oracleCase{line: "apply --server-side -f " + file, files: files}, o.fixtures, o.kubectl)
-		o.kubectl.simple(t, "delete namespace $NS-new --ignore-not-found", o.fixtures)
+		kept := client.NewKeptNamespace(t, o.client)
+		r := p.run(t, &oracleCase{line: "apply --server-side -f " + file, files: files}, kept, o.kubectl)
+		r.stdout = strings.ReplaceAll(r.stdout, kept, "NAMESPACE")
 		return r
 	}
 	right := apply(o.kubectl, "right.yaml")

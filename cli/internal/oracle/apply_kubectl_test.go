@@ -85,12 +85,12 @@ func TestApply_ObjectsOfKubectl(t *testing.T) {
 // applyOver applies the objects of a case with kubectl and then with p. It returns a result for each step.
 func (o *oracle) applyOver(t *testing.T, c *kubectlCase, p *program) []result {
 	t.Helper()
-	namespace := client.NewNamespace(t, o.client)
+	namespace := client.NewKeptNamespace(t, o.client)
 	for _, line := range c.before {
 		r := o.kubectl.run(t, &oracleCase{line: line, stdin: c.first}, namespace, nil)
 		require.Zero(t, r.code, "%s: %s", line, r.stderr)
 	}
-	masks := compileMasks(t, []mask{
+	masks := compileMasks([]mask{
 		{`\b` + namespace + `\b`, "NAMESPACE"}, {`manager: (kubectl|anyctl)\n`, "manager: SELF\n"}, {`"(kubectl|anyctl)"`, `"SELF"`},
 	}, commonMasks[:3])
 	var results []result
@@ -108,9 +108,8 @@ func (o *oracle) applyOver(t *testing.T, c *kubectlCase, p *program) []result {
 // stored returns an object as YAML, with managedFields, without what controllers write.
 func (o *oracle) stored(t *testing.T, namespace, pair string) string {
 	t.Helper()
-	r := o.kubectl.run(t, &oracleCase{line: "get " + pair + " -o json --show-managed-fields"}, namespace, nil)
-	require.Zero(t, r.code, r.stderr)
-	obj, err := unstructured.Decode([]byte(r.stdout))
+	kind, name, _ := strings.Cut(pair, "/")
+	obj, err := client.Resource(t, o.client, kind).Namespace(namespace).Get(t.Context(), name, nil)
 	require.NoError(t, err)
 	delete(obj.Object, "status")
 	entries := obj.GetManagedFields()

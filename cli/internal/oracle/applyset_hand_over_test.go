@@ -13,7 +13,7 @@ import (
 func TestApplySet_HandedToKubectlAndBack(t *testing.T) {
 	o := newSetOracle(t)
 	for _, mode := range []string{"", " --server-side"} {
-		namespace := client.NewNamespace(t, o.client)
+		namespace := client.NewKeptNamespace(t, o.client)
 		run := func(p *program, line, objects string) result {
 			return p.run(t, &oracleCase{line: line + " --applyset=set -n $NS", stdin: objects, env: []string{"KUBECTL_APPLYSET=true"}}, namespace, o.kubectl)
 		}

@@ -120,7 +120,7 @@ func TestAnyctl_Sets(t *testing.T) {
 
 func (o *oracle) runSetLines(t *testing.T, lines []setLine) {
 	t.Helper()
-	namespace := client.NewNamespace(t, o.client)
+	namespace := client.NewKeptNamespace(t, o.client)
 	for _, c := range lines {
 		if c.before != "" {
 			o.kubectl.simple(t, c.before, namespace)

@@ -44,7 +44,7 @@ func newSetOracle(t *testing.T) *oracle {
 // compareSets runs the steps with kubectl and anyctl, and compares output and objects after each.
 func (o *oracle) compareSets(t *testing.T, c *setCase) {
 	t.Helper()
-	names := map[*program]string{o.kubectl: client.NewNamespace(t, o.client), o.anyctl: client.NewNamespace(t, o.client)}
+	names := map[*program]string{o.kubectl: client.NewKeptNamespace(t, o.client), o.anyctl: client.NewKeptNamespace(t, o.client)}
 	if c.hasRecord {
 		o.createRecord(t, names[o.kubectl], "kubectl")
 		o.createRecord(t, names[o.anyctl], "anykind")
@@ -87,7 +87,7 @@ func (o *oracle) runSetStep(t *testing.T, c *setCase, step *setStep, p *program,
 	}
 	r := p.run(t, one, namespace, o.kubectl)
 	r.effect = o.setEffect(t, namespace)
-	masks := compileMasks(t, []mask{{`\b` + namespace + `\b`, "NAMESPACE"}, {`applyset-[\w-]+-v1`, "SETID"}}, setMasks, commonMasks)
+	masks := compileMasks([]mask{{`\b` + namespace + `\b`, "NAMESPACE"}, {`applyset-[\w-]+-v1`, "SETID"}}, setMasks, commonMasks)
 	for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {
 		*text = apply(masks, *text)
 	}

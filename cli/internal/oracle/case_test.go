@@ -3,7 +3,7 @@ package oracle
 import (
 	"regexp"
 	"slices"
-	"testing"
+	"sync"
 )
 
 // oracleCase is a command line for kubectl and anyctl.
@@ -76,12 +76,18 @@ var commonMasks = []mask{
 	{`\bInvalid argument syntax\b`, "invalid argument syntax"}, // kubectl 1.36 and 1.37
 }
 
-func compileMasks(t *testing.T, lists ...[]mask) []compiledMask {
-	t.Helper()
+// patterns are compiled patterns of masks by their text: the race detector makes compiling slow.
+var patterns sync.Map
+
+func compileMasks(lists ...[]mask) []compiledMask {
 	var compiled []compiledMask
 	for _, list := range lists {
 		for _, m := range list {
-			compiled = append(compiled, compiledMask{regexp.MustCompile(m.pattern), m.with})
+			pattern, found := patterns.Load(m.pattern)
+			if !found {
+				pattern, _ = patterns.LoadOrStore(m.pattern, regexp.MustCompile(m.pattern))
+			}
+			compiled = append(compiled, compiledMask{pattern.(*regexp.Regexp), m.with})
 		}
 	}
 	return compiled

@@ -26,6 +26,7 @@ func TestDescribe_HasFactsOfKubectl(t *testing.T) {
 	o.waitExists(t, namespace, "resourcequotas/quota")
 	for _, pair := range describedPairs {
 		t.Run(strings.ReplaceAll(pair, "/", ":"), func(t *testing.T) {
+			t.Parallel()
 			line := "describe --show-events=false " + strings.ReplaceAll(pair, "$NS", namespace)
 			want := o.kubectl.run(t, &oracleCase{line: line}, namespace, nil)
 			require.Zero(t, want.code, want.stderr)

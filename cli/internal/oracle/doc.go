@@ -5,4 +5,6 @@
 // program runs in its own namespace or, for ReadOnly cases, in the namespace of the fixtures. Values that vary between runs are
 // masked: ages, UIDs, timestamps, resourceVersions, hashes, the namespace and the program's name. The case must explain any
 // remaining difference.
+//
+// The namespaces of cases stay until the sandbox ends: their deletion would take the server longer than all command lines.
 package oracle

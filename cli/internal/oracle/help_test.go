@@ -24,6 +24,7 @@ const (
 // TestHelp_CommandsAndFlags compares the help of all commands. A new command or flag of kubectl fails, and so does an entry of
 // helpDifferences that anyctl has meanwhile.
 func TestHelp_CommandsAndFlags(t *testing.T) {
+	t.Parallel()
 	accepted := readHelpDifferences(t)
 	missing := map[string]bool{}
 	compareHelp(t, kubectlPath(t), buildAnyctl(t), nil, func(name string) {

@@ -133,11 +133,13 @@ func kubercCases() []oracleCase {
 }
 
 func TestKuberc_SameAsKubectl(t *testing.T) {
+	t.Parallel()
 	o := newPrograms(t)
 	o.fixtures = client.NewNamespace(t, o.client)
 	o.apply(t, o.fixtures, kubercObjects)
 	for _, c := range kubercCases() {
 		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
 			c.readOnly = true
 			c.env = append([]string{"KUBERC=kuberc"}, c.env...)
 			c.masks = append(c.masks, mask{`(?m)^error: error occurred`, "error occurred"})

@@ -35,6 +35,7 @@ var plugins = map[string]string{
 }
 
 func TestPlugin_SameAsKubectl(t *testing.T) {
+	t.Parallel()
 	o := newPrograms(t)
 	folder := t.TempDir()
 	for name, script := range plugins {
@@ -68,6 +69,9 @@ func TestPlugin_SameAsKubectl(t *testing.T) {
 		c.readOnly = true
 		c.env = append(env, c.env...)
 		c.masks = append(prefixed, c.masks...)
-		t.Run(c.line, func(t *testing.T) { o.compare(t, &c) })
+		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
+			o.compare(t, &c)
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,7 +132,7 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 	t.Helper()
 	namespace := o.fixtures
 	if !c.readOnly {
-		namespace = client.NewNamespace(t, o.client)
+		namespace = client.NewKeptNamespace(t, o.client)
 	}
 	if len(c.ready) > 0 || strings.Contains(c.setup, "kind: Pod\n") {
 		o.waitExists(t, namespace, "serviceaccounts/default") // without it the server rejects pods
@@ -147,7 +148,7 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 	r := p.run(t, c, namespace, o.kubectl)
 	r.effect += o.effect(t, c, namespace)
 
-	masks := compileMasks(t, []mask{{`\b` + namespace + `\b *`, "NAMESPACE  "}}, c.masks, commonMasks)
+	masks := compileMasks([]mask{{`\b` + namespace + `\b *`, "NAMESPACE  "}}, c.masks, commonMasks)
 	for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {
 		*text = apply(masks, *text)
 		if c.unordered {
@@ -243,7 +244,16 @@ var compared atomic.Int64
 // minCompared is the least number of lines that a run of all tests compares.
 const minCompared = 900
 
+// parallelCases is the number of cases at a time, unless -parallel says more: they wait for controllers and timeouts as often as
+// they compute.
+const parallelCases = 4
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	parallel := flag.Lookup("test.parallel").Value
+	if n, err := strconv.Atoi(parallel.String()); err == nil && n < parallelCases {
+		_ = parallel.Set(strconv.Itoa(parallelCases))
+	}
 	code := m.Run()
 	if n := compared.Load(); n > 0 {
 		fmt.Println("compared with kubectl:", n, "command lines")

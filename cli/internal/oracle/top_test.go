@@ -135,7 +135,10 @@ func TestTop_SameAsKubectl(t *testing.T) {
 		{line: "top nonsense", fails: true},
 	} {
 		c.readOnly = true
-		t.Run(c.line, func(t *testing.T) { o.compare(t, &c) })
+		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
+			o.compare(t, &c)
+		})
 	}
 }
 

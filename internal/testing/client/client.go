@@ -59,6 +59,15 @@ func Resource(t testing.TB, c *dynamic.Client, name string) *dynamic.Resource {
 // NewNamespace creates a namespace and returns its name. The namespace and its objects are deleted when the test ends.
 func NewNamespace(t testing.TB, c *dynamic.Client) string {
 	t.Helper()
+	name := NewKeptNamespace(t, c)
+	DeleteAtEnd(t, Resource(t, c, "namespaces"), name)
+	return name
+}
+
+// NewKeptNamespace creates a namespace and returns its name. It stays until the sandbox ends: the deletion of a namespace costs
+// the server and the controllers about as much as a hundred requests.
+func NewKeptNamespace(t testing.TB, c *dynamic.Client) string {
+	t.Helper()
 	namespaces := Resource(t, c, "namespaces")
 	created, err := namespaces.Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"generateName": "test-"},
@@ -66,7 +75,6 @@ func NewNamespace(t testing.TB, c *dynamic.Client) string {
 	if err != nil {
 		t.Fatalf("create a namespace: %v", err)
 	}
-	DeleteAtEnd(t, namespaces, created.GetName())
 	return created.GetName()
 }
 
