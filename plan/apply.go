@@ -23,6 +23,9 @@ import (
 type ApplyOptions struct {
 	// Replace permits the deletes of [Replace]. Without it, a plan with such a change is rejected before anything is written.
 	Replace bool
+	// Apply applies an existing object without a set. The object has its resourceVersion. The default is [dynamic.Resource.Apply]; a
+	// plan with [Options.Migrates] needs a function that moves the fields.
+	Apply func(ctx context.Context, resource *dynamic.Resource, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error)
 	// OnEvent is called after every object. Calls are serialized.
 	OnEvent func(applyset.Event)
 }
@@ -310,7 +313,11 @@ func (a *application) configure(ctx context.Context, resource *dynamic.Resource,
 	want := change.Want.DeepCopy()
 	err = a.writeUnchanged(ctx, change, func(resourceVersion string) error {
 		want.SetResourceVersion(resourceVersion)
-		live, err = resource.Apply(ctx, want, opts)
+		if a.options.Apply != nil {
+			live, err = a.options.Apply(ctx, resource, want.DeepCopy(), opts)
+		} else {
+			live, err = resource.Apply(ctx, want, opts)
+		}
 		return err
 	})
 	return live, err

@@ -81,7 +81,7 @@ func (p *planner) readAndApply(ctx context.Context, it *item) (found answer, err
 				return answer{}, err
 			}
 		}
-		found = p.apply(ctx, dryRun, it.Want)
+		found = p.migrate(ctx, dryRun, it, p.apply(ctx, dryRun, it.Want))
 		if found.planned == nil || version(it.Live) == found.planned.GetResourceVersion() {
 			break
 		}

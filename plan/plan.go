@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/applyset"
@@ -21,6 +22,10 @@ type Options struct {
 	FieldManager string
 	// ForceConflicts takes over the fields of other managers. Otherwise an object with conflicts is [Rejected].
 	ForceConflicts bool
+	// Migrates selects the managers of a live object whose fields move to FieldManager, as by [applyset.MigrateFields]: they are in
+	// no conflict, and fields that are not in the configuration leave the object. [ApplyOptions.Apply] must move them. The selector is
+	// called with entries without FieldsV1. Without a Set only.
+	Migrates func(live *unstructured.Object) func(metav1.ManagedFieldsEntry) bool
 	// Set is the set of the objects. Members that are not among the objects are planned as [Prune] or [Keep].
 	Set *applyset.Set
 	// Copy returns the client of a copy of the cluster that may be changed freely. It is called at most once, and only if the plan

@@ -2,6 +2,7 @@ package managedfields
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,33 +34,36 @@ func split(fields map[string]any, from, to any) (same, different map[string]any)
 
 // element returns the value of an element of a path below a value.
 func element(value any, name string) (any, bool) {
-	kind, text, _ := strings.Cut(name, ":")
-	fields, _ := value.(map[string]any)
-	list, _ := value.([]any)
-	switch kind {
-	case "f":
+	if text, isField := strings.CutPrefix(name, "f:"); isField {
+		fields, _ := value.(map[string]any)
 		below, found := fields[text]
 		return below, found
-	case "i":
-		if i, err := strconv.Atoi(text); err == nil && i >= 0 && i < len(list) {
-			return list[i], true
-		}
-	case "k":
-		key, isMap := Decode(text).(map[string]any)
-		for _, item := range list {
-			if isMap && hasKey(item, key) {
-				return item, true
-			}
-		}
-	case "v":
-		element := Decode(text)
-		for _, item := range list {
-			if element != nil && reflect.DeepEqual(item, element) {
-				return item, true
-			}
-		}
+	}
+	list, _ := value.([]any)
+	if i := position(list, name); i >= 0 {
+		return list[i], true
 	}
 	return nil, false
+}
+
+// position returns the index of an element of a path in a list, and -1 without it.
+func position(list []any, name string) int {
+	kind, text, _ := strings.Cut(name, ":")
+	switch kind {
+	case "i":
+		if i, err := strconv.Atoi(text); err == nil && i >= 0 && i < len(list) {
+			return i
+		}
+	case "k":
+		if key, isMap := Decode(text).(map[string]any); isMap {
+			return slices.IndexFunc(list, func(item any) bool { return hasKey(item, key) })
+		}
+	case "v":
+		if value := Decode(text); value != nil {
+			return slices.IndexFunc(list, func(item any) bool { return reflect.DeepEqual(item, value) })
+		}
+	}
+	return -1
 }
 
 // Decode decodes the JSON in an element of a path, with integers as int64. It returns nil for anything else.

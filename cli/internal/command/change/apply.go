@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/flags"
@@ -222,10 +223,26 @@ func (o *applyOptions) runSet(ctx context.Context, s *command.State) error {
 }
 
 func (o *applyOptions) applyPlan(ctx context.Context, s *command.State) error {
+	planned, err := plans.Load(o.plan, s.In)
+	if err != nil {
+		return err
+	}
+	client, err := s.Client(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	err := plans.Apply(ctx, s, o.plan, &plan.ApplyOptions{Replace: o.replace, OnEvent: func(event applyset.Event) {
-		errs = append(errs, applysets.PrintEvent(s, event, o.output.Object))
-	}})
+	opts := &plan.ApplyOptions{
+		Replace: o.replace,
+		OnEvent: func(event applyset.Event) { errs = append(errs, applysets.PrintEvent(s, event, o.output.Object)) },
+	}
+	if s.IsDefaultManager(planned.FieldManager) {
+		opts.Apply = func(ctx context.Context, resource *dynamic.Resource, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
+			own := &ownership{state: s, resource: resource, manager: planned.FieldManager, isDefault: true}
+			return own.apply(ctx, obj, opts.Force)
+		}
+	}
+	_, err = planned.Apply(ctx, client, opts)
 	return errors.Join(append(errs, err)...)
 }
 
@@ -234,7 +251,7 @@ func (o *applyOptions) apply(ctx context.Context, s *command.State, t *resource.
 		return nil, fmt.Errorf("from %s: cannot use generate name with apply", t.Object.GetGenerateName())
 	}
 	own := &ownership{state: s, manager: cmp.Or(o.write.FieldManager, s.Connection.FieldManager)}
-	own.isDefault = own.manager == s.Connection.FieldManager || own.manager == kubectlManager
+	own.isDefault = s.IsDefaultManager(own.manager)
 	own.resource = t.Resource.WithDefaults(o.write.Defaults())
 	own.isReadOnly = o.subresource != "" || o.write.DryRun == flags.DryRunServer
 	if o.subresource != "" {

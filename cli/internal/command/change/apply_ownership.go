@@ -4,22 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/cli/internal/command"
-	"github.com/anykind/anykind/cli/internal/fieldowner"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
 
-const (
-	lastAppliedManager = "kubectl-last-applied" // kubectl's manager of the annotation
-	kubectlManager     = "kubectl"              // of kubectl apply --server-side
-)
+// lastAppliedManager is kubectl's manager of the annotation.
+const lastAppliedManager = "kubectl-last-applied"
 
 // Warnings of kubectl about steps after a successful apply. The next apply repeats them.
 const (
@@ -41,7 +38,7 @@ type ownership struct {
 	state    *command.State
 	resource *dynamic.Resource
 	manager  string
-	// isDefault means the manager of the program or of kubectl, not another one of --field-manager.
+	// isDefault means [command.State.IsDefaultManager].
 	isDefault bool
 	// isReadOnly means a dry run or a subresource: no fields are moved.
 	isReadOnly bool
@@ -65,7 +62,12 @@ func (o *ownership) resolve(ctx context.Context, obj *unstructured.Object, confl
 	if err != nil {
 		return nil, errors.Join(conflict, err)
 	}
-	selects := o.selector(live)
+	if version := obj.GetResourceVersion(); version != "" && version != live.GetResourceVersion() {
+		resource := o.resource.APIResource().GVR.GroupResource()
+		return nil, apierrors.NewConflict(resource, obj.GetName(), errors.New("the object has been modified"))
+	}
+	obj = withoutVersion(obj)
+	selects := command.KubectlManagers(live, o.isDefault)
 	for _, c := range conflict.Conflicts {
 		entry := metav1.ManagedFieldsEntry{Manager: c.Manager, Subresource: c.Subresource, Operation: metav1.ManagedFieldsOperationUpdate}
 		if c.APIVersion == "" {
@@ -88,7 +90,8 @@ func (o *ownership) resolve(ctx context.Context, obj *unstructured.Object, confl
 
 // migrate moves fields and updates the annotation after a successful apply. Errors are warnings.
 func (o *ownership) migrate(ctx context.Context, obj, applied *unstructured.Object) *unstructured.Object {
-	selects := o.selector(applied)
+	obj = withoutVersion(obj)
+	selects := command.KubectlManagers(applied, o.isDefault)
 	if o.isDefault && obj.GetAnnotations()[command.LastApplied] == "" {
 		data, err := json.Marshal(obj.Object)
 		var saved *unstructured.Object
@@ -116,6 +119,13 @@ func (o *ownership) migrate(ctx context.Context, obj, applied *unstructured.Obje
 	return reapplied
 }
 
+// withoutVersion returns a copy without the resourceVersion, which the requests of a migration change.
+func withoutVersion(obj *unstructured.Object) *unstructured.Object {
+	plain := obj.DeepCopy()
+	plain.SetResourceVersion("")
+	return plain
+}
+
 // move returns the stored object, and nil if there is nothing to move.
 func (o *ownership) move(ctx context.Context, live *unstructured.Object, selects func(metav1.ManagedFieldsEntry) bool) (*unstructured.Object, error) {
 	if !slices.ContainsFunc(live.GetManagedFields(), selects) {
@@ -132,40 +142,10 @@ func (o *ownership) move(ctx context.Context, live *unstructured.Object, selects
 	return stored, err
 }
 
-// selector selects the entries of kubectl apply.
-func (o *ownership) selector(live *unstructured.Object) func(metav1.ManagedFieldsEntry) bool {
-	clientSide := applyset.Managers(slices.Collect(maps.Keys(annotationOwners(live, metav1.ManagedFieldsOperationUpdate)))...)
-	serverSide := applyset.Managers(kubectlManager)
-	return func(entry metav1.ManagedFieldsEntry) bool {
-		if entry.Operation == metav1.ManagedFieldsOperationUpdate {
-			return clientSide(entry)
-		}
-		return o.isDefault && serverSide(entry)
-	}
-}
-
-// annotationOwners returns the managers of the annotation.
-func annotationOwners(live *unstructured.Object, operation metav1.ManagedFieldsOperationType) map[string]bool {
-	names := map[string]bool{}
-	if _, exists := live.GetAnnotations()[command.LastApplied]; !exists {
-		return names
-	}
-	owners, err := fieldowner.Owners(live, []string{"metadata", "annotations", command.LastApplied})
-	if err != nil {
-		return names // managedFields that cannot be decoded have no owner to take over
-	}
-	for _, owner := range owners {
-		if owner.Operation == string(operation) {
-			names[owner.Manager] = true
-		}
-	}
-	return names
-}
-
 // saveLastApplied stores the value of an existing annotation with kubectl's manager.
 func (o *ownership) saveLastApplied(ctx context.Context, live *unstructured.Object, value string) (*unstructured.Object, error) {
 	old, exists := live.GetAnnotations()[command.LastApplied]
-	if !exists || old == value && annotationOwners(live, metav1.ManagedFieldsOperationApply)[lastAppliedManager] {
+	if !exists || old == value && command.LastAppliedOwners(live, metav1.ManagedFieldsOperationApply)[lastAppliedManager] {
 		return live, nil
 	}
 	annotation := &unstructured.Object{Object: map[string]any{}}

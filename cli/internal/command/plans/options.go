@@ -2,12 +2,14 @@
 package plans
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
@@ -16,6 +18,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/plan"
 	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -90,6 +93,11 @@ func (f *planFlags) plan(ctx context.Context, s *command.State, onWarning func(c
 	}
 	client = client.WithDefaults(&dynamic.Defaults{FieldManager: f.fieldManager, OnWarning: onWarning})
 	opts := &plan.Options{Namespace: namespace, ForceConflicts: f.forceConflicts, Workers: f.workers, Copy: f.copied.Open()}
+	if manager := cmp.Or(f.fieldManager, s.Connection.FieldManager); s.IsDefaultManager(manager) {
+		opts.Migrates = func(live *unstructured.Object) func(metav1.ManagedFieldsEntry) bool {
+			return command.KubectlManagers(live, true)
+		}
+	}
 	if f.set.IsSet() {
 		if opts.Set, err = f.set.Open(ctx, s, nil); err != nil {
 			return nil, nil, err

@@ -92,21 +92,8 @@ func save(path string, planned *plan.Plan) (err error) {
 	return planned.Save(file)
 }
 
-// Apply applies the plan in a file. "-" is the standard input.
-func Apply(ctx context.Context, s *command.State, path string, opts *plan.ApplyOptions) error {
-	planned, err := load(path, s.In)
-	if err != nil {
-		return err
-	}
-	client, err := s.Client(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = planned.Apply(ctx, client, opts)
-	return err
-}
-
-func load(path string, in io.Reader) (*plan.Plan, error) {
+// Load reads the plan in a file. "-" is the standard input.
+func Load(path string, in io.Reader) (*plan.Plan, error) {
 	if path == "-" {
 		return plan.Load(in)
 	}
