@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -61,13 +62,39 @@ func TestAnyctl_SeveralContexts(t *testing.T) {
 		{"get cm red --contexts=admin,token -o wide", `^CONTEXT +NAME +DATA +AGE\nadmin +red`, `^$`, false},
 		{"get cm red --contexts=dead,token -o name", `^--context=token configmap/red\n$`, "^" + refused + "$", true},
 		{"get cm --contexts=dead -o json", `^$`, "^" + refused + "$", true},
-		{"get cm --contexts=admin -w", `^$`, `^error: --contexts is incompatible with --watch`, true},
+		{"get cm,svc --contexts=admin -w", `^$`, `^context admin: error: --watch with --contexts needs objects of one resource type\n$`, true},
 		{"get cm --contexts=admin --context=token", `^$`, `^error: --contexts is incompatible with --context`, true},
 	} {
 		r := o.anyctl.run(t, &oracleCase{line: c.line + kubeconfig}, o.fixtures, o.kubectl)
 		assert.Equal(t, c.fails, r.code != 0, "%s: %s", c.line, r.stderr)
 		assert.Regexp(t, c.stdout, r.stdout, c.line)
 		assert.Regexp(t, c.stderr, r.stderr, c.line)
+	}
+}
+
+// TestAnyctl_WatchSeveralContexts changes an object during a watch of two contexts and of one that cannot be reached.
+func TestAnyctl_WatchSeveralContexts(t *testing.T) {
+	o := newPrograms(t)
+	o.fixtures = client.NewNamespace(t, o.client)
+	o.apply(t, o.fixtures, whereObjects)
+	kubeconfig := " -n $NS --kubeconfig=" + withServers(t, map[string]string{"dead": "https://127.0.0.1:1"})
+	// first and later are texts of a row before and after the label has changed.
+	for _, c := range []struct{ flags, turn, header, first, later string }{
+		{" -L turn", "one", `^CONTEXT +NAME +DATA +AGE +TURN\n`, "red", "one"},
+		{" -L turn --output-watch-events", "two", `^CONTEXT +EVENT +NAME +DATA +AGE +TURN\n`, "ADDED", "MODIFIED"},
+		{" -o name", "three", `^--context=`, "configmap/red", "configmap/red"},
+		{" -o custom-columns=TURN:.metadata.labels.turn", "four", `^CONTEXT +TURN\n`, "three", "four"},
+	} {
+		r := o.anyctl.run(t, &oracleCase{line: "get cm red -w --contexts admin,dead,token" + c.flags + kubeconfig, during: []step{
+			{c.first, ""}, {c.first, "label cm red --overwrite turn=" + c.turn}, {c.later, ""}, {c.later, ""},
+		}}, o.fixtures, o.kubectl)
+		assert.Equal(t, 1, r.code, "the code after an interrupt; %s", c.flags)
+		assert.Regexp(t, c.header, r.stdout)
+		assert.LessOrEqual(t, strings.Count(r.stdout, "CONTEXT "), 1, "%s", r.stdout)
+		for _, name := range []string{"admin", "token"} {
+			assert.Len(t, regexp.MustCompile(`(?m)^(--context=)?`+name+` `).FindAllString(r.stdout, -1), 2, "%s", r.stdout)
+		}
+		assert.Regexp(t, `^context dead: The connection to the server 127.0.0.1:1 was refused`, r.stderr)
 	}
 }
 

@@ -85,13 +85,18 @@ func (c *getCommand) readContextObjects(ctx context.Context, name string, args [
 	}
 	var read contextObjects
 	for obj := range own.objects(ctx, targets, &read.errs) {
-		annotations := obj.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[contextAnnotation] = name
-		obj.SetAnnotations(annotations)
+		markContext(obj, name)
 		read.objects = append(read.objects, obj)
 	}
 	return read
+}
+
+// markContext sets the annotation of the context.
+func markContext(obj *unstructured.Object, name string) {
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[contextAnnotation] = name
+	obj.SetAnnotations(annotations)
 }

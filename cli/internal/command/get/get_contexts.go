@@ -34,6 +34,9 @@ func (c *getCommand) runContexts(ctx context.Context, args []string) error {
 	if err := c.validateContexts(); err != nil {
 		return err
 	}
+	if c.watch || c.watchOnly {
+		return c.watchContexts(ctx, args)
+	}
 	if !c.output.IsTable() {
 		return c.printContextObjects(ctx, args)
 	}
@@ -82,8 +85,8 @@ func (c *getCommand) runContexts(ctx context.Context, args []string) error {
 func (c *getCommand) validateContexts() error {
 	f := c.Connection
 	switch {
-	case c.watch || c.watchOnly || c.subresource != "" || !c.finder.Files.IsEmpty() || c.output.SortBy != "":
-		return errors.New("--contexts is incompatible with --watch, --subresource, --sort-by and files (use --context for one cluster)")
+	case c.subresource != "" || !c.finder.Files.IsEmpty() || c.output.SortBy != "":
+		return errors.New("--contexts is incompatible with --subresource, --sort-by and files (use --context for one cluster)")
 	case cmp.Or(f.Context, f.Server, f.Cluster, f.User, f.Token, f.Username, f.ClientCertificate) != "":
 		return errors.New("--contexts is incompatible with --context, --server, --cluster, --user and credentials")
 	}
