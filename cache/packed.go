@@ -82,15 +82,14 @@ func (c *Cache[T]) loadAll(all []stored[T], selector labels.Selector) []*T {
 
 func (c *Cache[T]) labelsOf(s stored[T]) labels.Labels {
 	if s.packed != nil {
-		_, _, set := s.packed.metadata.cut()
-		return set
+		return &s.packed.metadata
 	}
 	return labels.Set(c.metaOf(s.object).GetLabels())
 }
 
 func (c *Cache[T]) uidOf(s stored[T]) types.UID {
 	if s.packed != nil {
-		uid, _, _ := s.packed.metadata.cut()
+		uid, _ := s.packed.metadata.version()
 		return uid
 	}
 	return c.metaOf(s.object).GetUID()
@@ -98,8 +97,7 @@ func (c *Cache[T]) uidOf(s stored[T]) types.UID {
 
 func (c *Cache[T]) versionOf(s stored[T]) (uid types.UID, resourceVersion string) {
 	if s.packed != nil {
-		uid, resourceVersion, _ = s.packed.metadata.cut()
-		return uid, resourceVersion
+		return s.packed.metadata.version()
 	}
 	meta := c.metaOf(s.object)
 	return meta.GetUID(), meta.GetResourceVersion()
@@ -118,17 +116,17 @@ func packMetadata(meta metaObject) packedMetadata {
 	return packedMetadata(strings.Join(append(parts, ""), "\x00"))
 }
 
-func (m packedMetadata) cut() (uid types.UID, resourceVersion string, labels packedLabels) {
+func (m packedMetadata) version() (uid types.UID, resourceVersion string) {
 	first, rest, _ := strings.Cut(string(m), "\x00")
-	resourceVersion, rest, _ = strings.Cut(rest, "\x00")
-	return types.UID(first), resourceVersion, packedLabels(rest)
+	resourceVersion, _, _ = strings.Cut(rest, "\x00")
+	return types.UID(first), resourceVersion
 }
 
-// packedLabels implements [labels.Labels] for the labels of packedMetadata.
-type packedLabels string
-
-func (l packedLabels) Lookup(label string) (value string, exists bool) {
-	for rest := string(l); rest != ""; {
+// Lookup implements [labels.Labels]. The pointer is converted to the interface without an allocation.
+func (m *packedMetadata) Lookup(label string) (value string, exists bool) {
+	_, rest, _ := strings.Cut(string(*m), "\x00")
+	_, rest, _ = strings.Cut(rest, "\x00")
+	for rest != "" {
 		var name string
 		name, rest, _ = strings.Cut(rest, "\x00")
 		value, rest, _ = strings.Cut(rest, "\x00")
@@ -139,12 +137,12 @@ func (l packedLabels) Lookup(label string) (value string, exists bool) {
 	return "", false
 }
 
-func (l packedLabels) Has(label string) bool {
-	_, exists := l.Lookup(label)
+func (m *packedMetadata) Has(label string) bool {
+	_, exists := m.Lookup(label)
 	return exists
 }
 
-func (l packedLabels) Get(label string) string {
-	value, _ := l.Lookup(label)
+func (m *packedMetadata) Get(label string) string {
+	value, _ := m.Lookup(label)
 	return value
 }

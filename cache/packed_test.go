@@ -3,6 +3,7 @@ package cache_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -122,4 +123,46 @@ func TestCache_PackFailureEndsRun(t *testing.T) {
 	assert.ErrorIs(t, err, errBroken)
 	assert.Equal(t, "cache /api/v1/pods: unpack an object: broken", err.Error())
 	assert.ErrorIs(t, c.Health(), errBroken)
+}
+
+func TestCache_AllUnpacksOnDemand(t *testing.T) {
+	packer := &copyingPacker{}
+	c, source := running(t, &cache.Options[object]{Pack: packer.Pack})
+	emitPods(source)
+	require.NoError(t, c.WaitForSync(t.Context()))
+	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
+	for name, test := range map[string]struct {
+		namespace string
+		selector  labels.Selector
+		want      []string
+	}{
+		"all":            {"", nil, []string{"home/db", "shop/plain", "shop/web"}},
+		"everything":     {"", labels.Everything(), []string{"home/db", "shop/plain", "shop/web"}},
+		"namespace":      {"shop", nil, []string{"shop/plain", "shop/web"}},
+		"selector":       {"", selector, []string{"shop/web"}},
+		"both, no match": {"home", selector, nil},
+		"no namespace":   {"none", nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var found []string
+			for entry := range c.All(test.namespace, test.selector) {
+				found = append(found, entry.String())
+				obj := entry.Object()
+				require.NotNil(t, obj)
+				assert.Equal(t, obj.GetName(), entry.Name)
+				assert.Equal(t, obj.GetNamespace(), entry.Namespace)
+				assert.Equal(t, obj.GetUID(), entry.UID())
+				assert.Equal(t, obj.GetResourceVersion(), entry.ResourceVersion())
+				assert.Equal(t, obj.GetLabels()["app"], entry.Labels().Get("app"))
+			}
+			slices.Sort(found)
+			assert.Equal(t, test.want, found)
+		})
+	}
+	packer.broken.Store(true)
+	for entry := range c.All("", selector) { // reads no object
+		assert.Equal(t, "web", entry.Name)
+		assert.Nil(t, entry.Object())
+		break
+	}
 }
