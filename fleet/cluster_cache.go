@@ -217,7 +217,7 @@ func (s *stream[T]) followConnection(
 	state.server = current.server
 	release := func() {}
 	if state.resourceVersion == "" {
-		if release, err = s.cluster.fleet.acquireList(ctx); err != nil {
+		if release, err = s.cluster.fleet.lists.Acquire(ctx); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/listlimit"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 )
@@ -33,7 +34,7 @@ type Options struct {
 type Fleet struct {
 	opts    Options
 	sources []*Clusters
-	lists   chan struct{} // has an element for each initial list that counts towards maxLists
+	lists   *listlimit.Limit
 
 	mu       sync.Mutex
 	running  bool
@@ -44,7 +45,7 @@ type Fleet struct {
 
 // New returns a fleet without clusters. Its sources start with [Fleet.Run].
 func New(opts *Options) *Fleet {
-	f := &Fleet{opts: *cmp.Or(opts, &Options{}), clusters: map[string]*cluster{}, lists: make(chan struct{}, maxLists)}
+	f := &Fleet{opts: *cmp.Or(opts, &Options{}), clusters: map[string]*cluster{}, lists: listlimit.New(maxLists)}
 	f.selects = f.opts.Select
 	f.opts.Logger = cmp.Or(f.opts.Logger, slog.Default())
 	if f.opts.Open == nil {
@@ -181,28 +182,9 @@ func (f *Fleet) spreadLimit() time.Duration {
 	return min(time.Duration(max(len(f.clusters)-1, 0))*spreadPerCluster, maxSpread)
 }
 
-const (
-	// maxLists is the number of concurrent initial lists. A connection buffers up to 4 MiB of a list.
-	maxLists = 16
-	// maxListTime is the time after which a list does not count any more, so that slow clusters do not delay the rest. Clusters without a
-	// response fail before, in their discovery.
-	maxListTime = 5 * time.Second
-)
-
-// acquireList waits until an initial list may start. release is called after the list, and may be called again.
-func (f *Fleet) acquireList(ctx context.Context) (release func(), err error) {
-	select {
-	case f.lists <- struct{}{}:
-	case <-ctx.Done():
-		return nil, retry.ContextError(ctx)
-	}
-	free := sync.OnceFunc(func() { <-f.lists })
-	timer := time.AfterFunc(maxListTime, free)
-	return func() {
-		timer.Stop()
-		free()
-	}, nil
-}
+// maxLists is the number of concurrent initial lists. A connection buffers up to 4 MiB of a list. Clusters without a response fail
+// before, in their discovery.
+const maxLists = 16
 
 // broadcast wakes its subscribers after a change. The zero value has none. It is safe for concurrent use.
 type broadcast struct {
