@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,7 +66,13 @@ func (a *access) isDenied(ctx context.Context, namespace string, resource *disco
 	a.mu.Lock()
 	known := a.rules[namespace]
 	if known == nil && read {
-		known = sync.OnceValue(func() *rules { return a.readRules(ctx, namespace) })
+		known = sync.OnceValue(func() *rules {
+			r, err := readRules(ctx, a.client, namespace)
+			if err != nil {
+				return nil
+			}
+			return r
+		})
 		a.rules[namespace] = known
 	}
 	a.mu.Unlock()
@@ -76,23 +83,23 @@ func (a *access) isDenied(ctx context.Context, namespace string, resource *disco
 	return r != nil && !r.Incomplete && !r.allowList(resource)
 }
 
-// readRules returns the rules of a namespace, or nil if the server does not say.
-func (a *access) readRules(ctx context.Context, namespace string) *rules {
-	reviews, err := a.client.Resource(ctx, "selfsubjectrulesreviews.authorization.k8s.io")
+// readRules returns the rules of a namespace for the user of client.
+func readRules(ctx context.Context, client *dynamic.Client, namespace string) (*rules, error) {
+	reviews, err := client.Resource(ctx, "selfsubjectrulesreviews.authorization.k8s.io")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	review, err := reviews.Create(ctx, &unstructured.Object{Object: map[string]any{"spec": map[string]any{"namespace": namespace}}}, nil)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	response, err := unstructured.As[struct {
 		Status *rules `json:"status"`
 	}](review)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return response.Status
+	return cmp.Or(response.Status, &rules{Incomplete: true}), nil
 }
 
 func (r *rules) allowList(resource *discovery.Resource) bool {

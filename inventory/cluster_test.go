@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"context"
 	"maps"
 	"os/exec"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
@@ -128,4 +130,112 @@ func create(t *testing.T, admin *dynamic.Client, apiVersion, kind, namespace, na
 	require.NoError(t, err)
 	_, err = resource.Create(t.Context(), obj, nil)
 	require.NoError(t, err)
+}
+
+// TestCache_AsList compares a cache with List while definitions and permissions come and go.
+func TestCache_AsList(t *testing.T) {
+	admin := client.Connect(t, "admin")
+	shop := client.NewNamespace(t, admin)
+	hasWatch := &inventory.ListOptions{Select: func(r *discovery.Resource) bool {
+		return r.Supports("watch") && !volatile(r.GVR.GroupResource().String())
+	}}
+	c := inventory.NewCache(admin, hasWatch)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.ErrorIs(t, <-ended, context.Canceled)
+	})
+	require.NoError(t, c.WaitForSync(t.Context()))
+
+	listed := func(by *dynamic.Client, opts *inventory.ListOptions) map[string]string {
+		found := map[string]string{}
+		for item, err := range inventory.List[unstructured.Lazy](t.Context(), by, opts) {
+			var incomplete *inventory.IncompleteError
+			if err != nil {
+				require.ErrorAs(t, err, &incomplete)
+				continue
+			}
+			found[string(item.Object.GetUID())] = item.Resource.APIResource().GVR.String() + " " + item.Object.GetNamespace() + "/" + item.Object.GetName()
+		}
+		return found
+	}
+	type querier interface {
+		Query(ctx context.Context, q *inventory.Query) (*inventory.Page, error)
+	}
+	cached := func(in querier, q *inventory.Query) map[string]string {
+		page, err := in.Query(t.Context(), q)
+		require.NoError(t, err)
+		found := map[string]string{}
+		for _, item := range page.Items {
+			found[string(item.Object.GetUID())] = item.Resource.APIResource().GVR.String() + " " + item.Object.GetNamespace() + "/" + item.Object.GetName()
+		}
+		return found
+	}
+	equal := func(message string) {
+		require.EventuallyWithT(t, func(t *assert.CollectT) {
+			assert.Equal(t, listed(admin, hasWatch), cached(c, nil))
+		}, patience, patience/100, message)
+	}
+	equal("at first")
+
+	plural := "boxes" + shop
+	definition := plural + ".inventory.example"
+	versions := func(all ...string) (list []any) {
+		for i, name := range all {
+			list = append(list, map[string]any{"name": name, "served": true, "storage": i == 0, "schema": map[string]any{
+				"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			}})
+		}
+		return list
+	}
+	definitions, err := admin.Resource(t.Context(), "customresourcedefinitions")
+	require.NoError(t, err)
+	create(t, admin, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", definition, map[string]any{"spec": map[string]any{
+		"group": "inventory.example", "scope": "Namespaced", "names": map[string]any{"plural": plural, "kind": "Box"}, "versions": versions("v1"),
+	}})
+	t.Cleanup(func() { _, _ = definitions.Delete(context.WithoutCancel(t.Context()), definition, nil) })
+	_, err = admin.WaitForResources(t.Context(), plural)
+	require.NoError(t, err)
+	create(t, admin, "inventory.example/v1", "Box", shop, "big", nil)
+	isBox := func(r *discovery.Resource) bool { return r.GVR.Resource == plural }
+	boxVersion := func() (version string) {
+		page, err := c.Query(t.Context(), &inventory.Query{Select: isBox})
+		require.NoError(t, err)
+		for _, item := range page.Items {
+			version = item.Resource.APIResource().GVR.Version
+		}
+		return version
+	}
+	require.Eventually(t, func() bool { return boxVersion() == "v1" }, patience, patience/100)
+	equal("with a new definition")
+	_, _, err = definitions.Upsert(t.Context(), definition, func(obj *unstructured.Object) error {
+		return unstructured.Set(obj, versions("v1", "v2"), "spec", "versions")
+	}, nil)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return boxVersion() == "v2" }, patience, patience/100, "the preferred version")
+	equal("with a new version")
+
+	create(t, admin, "rbac.authorization.k8s.io/v1", "Role", shop, "reader", map[string]any{
+		"rules": []any{map[string]any{"verbs": []any{"list"}, "apiGroups": []any{"", "inventory.example"}, "resources": []any{"configmaps", plural}}},
+	})
+	create(t, admin, "rbac.authorization.k8s.io/v1", "RoleBinding", shop, "reader", map[string]any{
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "inventory-viewer"}},
+	})
+	viewer, err := admin.Impersonate(transport.Impersonation{User: "inventory-viewer"})
+	require.NoError(t, err)
+	t.Cleanup(viewer.Close)
+	require.EventuallyWithT(t, func(t *assert.CollectT) { // a view remembers its permissions
+		found := cached(c.For(viewer), nil)
+		assert.NotEmpty(t, found)
+		assert.Equal(t, listed(viewer, &inventory.ListOptions{Namespaces: []string{shop}, Select: hasWatch.Select}), found)
+	}, patience, patience/100)
+
+	_, err = definitions.Delete(t.Context(), definition, nil)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return boxVersion() == "" }, patience, patience/100)
+	equal("without the definition")
+	require.NoError(t, c.Health())
 }

@@ -119,17 +119,13 @@ func newLister[T any, P object[T]](ctx context.Context, client *dynamic.Client, 
 	return l
 }
 
-// resources returns the selected resources, grouped by kind, and notes unavailable group versions.
+// resources returns the selected resources, grouped by kind, and records unavailable group versions.
 func (l *lister[T, P]) resources() ([][]*discovery.Resource, error) {
 	snapshot, err := l.client.Discovery().Snapshot(l.ctx)
 	if err != nil {
 		return nil, err
 	}
-	for gv, version := range snapshot.Versions() {
-		if !version.Healthy() && isSelectedGroup(l.opts.Resources, gv.Group) {
-			l.fail(&ResourceError{Group: gv.Group, Version: gv.Version, Err: cmp.Or(version.Err, errUnavailable)})
-		}
-	}
+	l.incomplete.Resources = unavailableVersions(snapshot, l.opts.Resources)
 	return groupByKind(selectResources(snapshot, &l.opts)), nil
 }
 

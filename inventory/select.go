@@ -41,6 +41,16 @@ func selectResources(snapshot *discovery.Snapshot, opts *ListOptions) (selected 
 	})
 }
 
+// unavailableVersions returns an error for each selected group version that discovery could not read.
+func unavailableVersions(snapshot *discovery.Snapshot, filter *discovery.ResourceFilter) (failed []*ResourceError) {
+	for gv, version := range snapshot.Versions() {
+		if !version.Healthy() && isSelectedGroup(filter, gv.Group) {
+			failed = append(failed, &ResourceError{Group: gv.Group, Version: gv.Version, Err: cmp.Or(version.Err, errUnavailable)})
+		}
+	}
+	return failed
+}
+
 func isSelectedGroup(filter *discovery.ResourceFilter, group string) bool {
 	return filter == nil || len(filter.Groups) == 0 || slices.Contains(filter.Groups, group)
 }

@@ -1,0 +1,202 @@
+package inventory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/readiness"
+)
+
+const shopResources = `
+	/v1 configmaps configmap ConfigMap
+	cluster /v1 namespaces namespace Namespace
+	/v1 pods pod Pod
+	apps/v1 deployments deployment Deployment
+	apps/v1 replicasets replicaset ReplicaSet
+	shop.example/v1 carts cart Cart
+	store.example/v1 carts cart Cart
+	cluster authorization.k8s.io/v1 selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview - - create
+	cluster authorization.k8s.io/v1 selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview - - create
+`
+
+// owned returns owner references.
+func owned(uids ...string) string {
+	references := make([]string, len(uids))
+	for i, uid := range uids {
+		references[i] = fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Owner","name":"owner","uid":%q}`, uid)
+	}
+	return `"ownerReferences":[` + strings.Join(references, ",") + `]`
+}
+
+// shop is a server with a Deployment, its ReplicaSet and pods, and Carts that are served under two groups.
+func shop() *scripted.Server {
+	server := scripted.New(shopResources)
+	server.Handle("WATCH /api/v1/configmaps", stream("v1", "ConfigMap",
+		metadata("a/colors/c1", `"labels":{"app":"web"}`)+`,"data":{"sky":"Dark \"Blue\"","Gray":"x"}`, metadata("b/colors/c2")))
+	server.Handle("WATCH /api/v1/namespaces", stream("v1", "Namespace", metadata("/a/n1")))
+	server.Handle("WATCH /api/v1/pods", stream("v1", "Pod",
+		metadata("a/web-1/p1", `"labels":{"app":"web"}`, owned("r1"))+`,"spec":{"nodeName":"one"},"status":{"phase":"Failed"}`,
+		metadata("a/web-2/p2", `"labels":{"app":"web"}`, owned("r1"))+`,"spec":{"nodeName":"two"},"status":{"phase":"Pending"}`,
+		metadata("b/cycle/p3", owned("p3"))))
+	server.Handle("WATCH /apis/apps/v1/deployments", stream("apps/v1", "Deployment", metadata("a/web/d1", `"labels":{"app":"web"}`)+`,"spec":{"replicas":2}`))
+	server.Handle("WATCH /apis/apps/v1/replicasets", stream("apps/v1", "ReplicaSet", metadata("a/web-5/r1", owned("d1"))))
+	server.Handle("WATCH /apis/shop.example/v1/carts", stream("shop.example/v1", "Cart", metadata("a/full/8")))
+	server.Handle("WATCH /apis/store.example/v1/carts", stream("store.example/v1", "Cart", metadata("a/full/8"), metadata("a/empty/9")))
+	return server
+}
+
+var everything = []string{
+	"v1/configmaps a/colors", "v1/configmaps b/colors", "v1/namespaces /a", "v1/pods a/web-1", "v1/pods a/web-2", "v1/pods b/cycle",
+	"apps/v1/deployments a/web", "apps/v1/replicasets a/web-5", "shop.example/v1/carts a/full", "store.example/v1/carts a/empty",
+}
+
+func TestCache_Query(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := start(t, shop(), nil)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		for name, test := range map[string]struct {
+			query *inventory.Query
+			want  []string
+		}{
+			"all": {nil, everything},
+			"kind": {&inventory.Query{Select: func(r *discovery.Resource) bool { return r.GVK.Kind == "Cart" }},
+				[]string{"shop.example/v1/carts a/full", "store.example/v1/carts a/empty"}},
+			"namespace":      {&inventory.Query{Namespace: "b"}, []string{"v1/configmaps b/colors", "v1/pods b/cycle"}},
+			"name":           {&inventory.Query{Name: "colors", Namespace: "b"}, []string{"v1/configmaps b/colors"}},
+			"uid":            {&inventory.Query{UID: "r1"}, []string{"apps/v1/replicasets a/web-5"}},
+			"labels":         {&inventory.Query{LabelSelector: "app=web", Namespace: "a"}, []string{"v1/configmaps a/colors", "v1/pods a/web-1", "v1/pods a/web-2", "apps/v1/deployments a/web"}},
+			"fields":         {&inventory.Query{FieldSelector: "spec.nodeName!=two,status.phase=Failed"}, []string{"v1/pods a/web-1"}},
+			"number":         {&inventory.Query{FieldSelector: "spec.replicas=2"}, []string{"apps/v1/deployments a/web"}},
+			"missing field":  {&inventory.Query{FieldSelector: "spec.nodeName=", Name: "cycle"}, []string{"v1/pods b/cycle"}},
+			"owner":          {&inventory.Query{Owner: "r1"}, []string{"v1/pods a/web-1", "v1/pods a/web-2"}},
+			"owner and more": {&inventory.Query{Owner: "r1", Readiness: readiness.Failed, LabelSelector: "app"}, []string{"v1/pods a/web-1"}},
+			"descendants":    {&inventory.Query{Owner: "d1", Descendants: true}, []string{"v1/pods a/web-1", "v1/pods a/web-2", "apps/v1/replicasets a/web-5"}},
+			"cycle":          {&inventory.Query{Owner: "p3", Descendants: true}, []string{}},
+			"roots":          {&inventory.Query{Roots: true, LabelSelector: "app"}, []string{"v1/configmaps a/colors", "apps/v1/deployments a/web"}},
+			"readiness":      {&inventory.Query{Readiness: readiness.Failed}, []string{"v1/pods a/web-1"}},
+			"text":           {&inventory.Query{Text: `DARK "blue`}, []string{"v1/configmaps a/colors"}},
+			"field name":     {&inventory.Query{Text: "gray"}, []string{}},
+			"no owner":       {&inventory.Query{Owner: "none", Descendants: true}, []string{}},
+		} {
+			page, err := c.Query(t.Context(), test.query) // a bubble has no subtests
+			require.NoError(t, err, name)
+			assert.Equal(t, test.want, namesOf(t, page), name)
+			assert.Empty(t, page.Continue, name)
+			for gvr, version := range page.ResourceVersions {
+				assert.Equal(t, "7", version, gvr)
+			}
+		}
+		page, err := c.Query(t.Context(), &inventory.Query{Select: func(r *discovery.Resource) bool { return r.GVR.Group == "apps" }})
+		require.NoError(t, err)
+		assert.Len(t, page.ResourceVersions, 2)
+		assert.Contains(t, page.ResourceVersions, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"})
+		path, err := page.Items[0].Resource.Path(page.Items[0].Object.GetName())
+		require.NoError(t, err)
+		assert.Equal(t, "/apis/apps/v1/namespaces/a/deployments/web", path)
+	})
+}
+
+func TestCache_QueryPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := start(t, shop(), nil)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		for limit := 1; limit <= len(everything)+1; limit++ {
+			var found []string
+			q := &inventory.Query{Limit: limit}
+			for pages := 1; ; pages++ {
+				page, err := c.Query(t.Context(), q)
+				require.NoError(t, err)
+				found = append(found, namesOf(t, page)...)
+				if q.Continue = page.Continue; q.Continue == "" {
+					assert.Equal(t, (len(everything)+limit-1)/limit, pages)
+					break
+				}
+				assert.Len(t, page.Items, limit)
+			}
+			assert.Equal(t, everything, found)
+		}
+	})
+}
+
+func TestCache_QueryErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := start(t, shop(), &inventory.ListOptions{Metadata: true})
+		for text, query := range map[string]*inventory.Query{
+			"label selector":        {LabelSelector: "a in"},
+			"field selector":        {FieldSelector: "a"},
+			"invalid Continue":      {Continue: "?"},
+			"metadata only":         {Readiness: readiness.Current},
+			"without an Owner":      {Descendants: true},
+			"field selector: parse": {FieldSelector: "a[=b"},
+		} {
+			_, err := c.Query(t.Context(), query)
+			assert.ErrorContains(t, err, strings.Split(text, ":")[0], text)
+		}
+		require.NoError(t, c.WaitForSync(t.Context()))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(io.ErrNoProgress)
+		_, err := c.Query(ctx, nil)
+		assert.ErrorIs(t, err, io.ErrNoProgress)
+	})
+}
+
+// review responds to an access review of a cluster-scoped resource, or to a rules review.
+func review(status string) http.HandlerFunc {
+	return scripted.JSON(`{"apiVersion":"authorization.k8s.io/v1","kind":"Review","status":` + status + `}`)
+}
+
+func TestCache_For(t *testing.T) {
+	const reviews = "POST /apis/authorization.k8s.io/v1/selfsubject"
+	const rules = `{"resourceRules":[{"verbs":["list"],"apiGroups":[""],"resources":["pods","configmaps"]},{"verbs":["get"],"apiGroups":["*"],"resources":["*"]},
+		{"verbs":["*"],"apiGroups":["apps"],"resources":["deployments"]},{"verbs":["list"],"apiGroups":["apps"],"resources":["replicasets"],"resourceNames":["web-5"]}]`
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := start(t, shop(), nil)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		server := scripted.New(shopResources)
+		view := c.For(connect(t, server))
+		query := func(q *inventory.Query) []string {
+			page, err := view.Query(t.Context(), q)
+			require.NoError(t, err)
+			return namesOf(t, page)
+		}
+		server.Handle(reviews+"rulesreviews", review(rules+"}"))
+		server.Handle(reviews+"accessreviews", review(`{"allowed":true}`))
+		namespaced := slices.Concat(everything[:2], everything[3:7])
+		assert.Equal(t, everything[:7], query(nil))
+		assert.Empty(t, query(&inventory.Query{Owner: "d1", Descendants: true}), "the pods are below an object that the user may not list")
+		assert.Equal(t, []string{"v1/pods a/web-1", "v1/pods a/web-2"}, query(&inventory.Query{Owner: "r1"}))
+		assert.Len(t, server.Requests(), 3, "two namespaces and a cluster-scoped resource")
+
+		// Permissions are read again after a minute. Incomplete rules are not trusted.
+		time.Sleep(61 * time.Second)
+		server.Handle(reviews+"accessreviews", review(`{"allowed":false}`))
+		assert.Equal(t, namespaced, query(nil))
+		time.Sleep(61 * time.Second)
+		server.Handle(reviews+"rulesreviews", review(rules+`,"incomplete":true}`))
+		assert.Empty(t, query(nil))
+		time.Sleep(61 * time.Second)
+		server.Handle(reviews+"rulesreviews", scripted.Status(http.StatusForbidden, "Forbidden"))
+		_, err := view.Query(t.Context(), nil)
+		require.Error(t, err)
+		server.Handle(reviews+"rulesreviews", review(rules+"}"))
+		server.Handle(reviews+"accessreviews", scripted.Status(http.StatusForbidden, "Forbidden"))
+		_, err = view.Query(t.Context(), nil)
+		require.ErrorContains(t, err, "read the permission to list namespaces")
+		assert.False(t, errors.Is(err, context.Canceled))
+	})
+}
