@@ -31,6 +31,9 @@ import (
 // Objects are packed with package cache/packed. Of each object the key, UID, resourceVersion, labels, owners and readiness are
 // searched without unpacking it.
 type Cache struct {
+	// View answers queries with all objects. [Cache.For] returns the view of a user.
+	*View
+
 	client *dynamic.Client
 	opts   ListOptions
 	lists  *listlimit.Limit
@@ -59,6 +62,7 @@ func NewCache(client *dynamic.Client, opts *ListOptions) *Cache {
 		stopped: make(chan struct{}), changed: make(chan struct{}),
 		kinds: map[schema.GroupResource]*kind{}, next: map[schema.GroupResource]*kind{},
 	}
+	c.View = &View{cache: c, client: c.client}
 	filter := *cmp.Or(c.opts.Resources, &discovery.ResourceFilter{})
 	filter.Verbs = append(slices.Clone(filter.Verbs), "watch")
 	c.opts.Resources = &filter

@@ -59,12 +59,6 @@ type Page struct {
 	ResourceVersions map[schema.GroupVersionResource]string
 }
 
-// Query returns the objects selected by q. Objects of two resources with the same kind and UID are returned once, see [List]. It
-// sends no request. ctx ends a long search.
-func (c *Cache) Query(ctx context.Context, q *Query) (*Page, error) {
-	return (&View{cache: c, client: c.client}).Query(ctx, q)
-}
-
 // position is the place of an object in the order of results.
 type position struct {
 	Group, Resource, Namespace, Name string
@@ -156,7 +150,8 @@ type search struct {
 	page   Page
 }
 
-// Query returns the objects selected by q that the user may list.
+// Query returns the selected objects of the view. Objects of two resources with the same kind and UID are returned once, see [List]. The
+// query of a cache sends no request. ctx ends a long search.
 func (v *View) Query(ctx context.Context, q *Query) (*Page, error) {
 	s := &search{Query: *cmp.Or(q, &Query{}), view: v, kinds: v.searchedKinds(), page: Page{ResourceVersions: map[schema.GroupVersionResource]string{}}}
 	var err error

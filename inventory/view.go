@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// View answers queries with the objects that a user may list. It is safe for concurrent use.
+// View has the objects of a cache that a user may list, or all objects: see [Cache.For]. It is safe for concurrent use.
 type View struct {
 	cache       *Cache
 	client      *dynamic.Client

@@ -1,0 +1,198 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// OwnerRelation is the relation of an object to its owners, in Edge.Relation.
+const OwnerRelation = "owner"
+
+// Edge is a reference between two objects.
+type Edge struct {
+	// Relation is Relation.Name or OwnerRelation, and Field the path of the reference.
+	Relation, Field string
+	// Kind, Namespace and Name are those of Item, also if Err is set.
+	Kind            schema.GroupKind
+	Namespace, Name string
+	// Item is the object at the other end of the edge. It is zero if Err is set.
+	Item Item[unstructured.Lazy]
+	// Err is why the object is missing: the cache does not have it (apierrors.IsNotFound), or the user may not list it
+	// (apierrors.IsForbidden).
+	Err error
+}
+
+// Edges returns the owners of an object of the cache, and the targets of its references by relations, such as [Relations]. The order is
+// the order of the references. Several targets of a selector are ordered by name.
+func (v *View) Edges(ctx context.Context, obj *unstructured.Lazy, relations []Relation) ([]Edge, error) {
+	kinds := v.kindsByName()
+	var edges []Edge
+	for i, owner := range obj.GetOwnerReferences() {
+		kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+		edge := Edge{Relation: OwnerRelation, Field: fmt.Sprintf("metadata.ownerReferences[%d]", i), Kind: kind, Namespace: obj.GetNamespace(), Name: owner.Name}
+		if err := v.resolve(ctx, kinds, &edge); err != nil {
+			return nil, err
+		}
+		edge.checkOwner(obj, &owner)
+		edges = append(edges, edge)
+	}
+	from := obj.GroupVersionKind().GroupKind()
+	for i := range relations {
+		r := &relations[i]
+		if r.From != from {
+			continue
+		}
+		for _, ref := range r.references(obj) {
+			found, err := v.targets(ctx, kinds, r, &ref)
+			if err != nil {
+				return nil, err
+			}
+			edges = append(edges, found...)
+		}
+	}
+	return edges, nil
+}
+
+// kindsByName returns the kinds of the cache by group and kind.
+func (v *View) kindsByName() map[schema.GroupKind]*searchedKind {
+	all := v.searchedKinds()
+	kinds := make(map[schema.GroupKind]*searchedKind, len(all))
+	for i := range all {
+		kinds[all[i].resource.GVK.GroupKind()] = &all[i]
+	}
+	return kinds
+}
+
+// resolve sets Item or Err.
+func (v *View) resolve(ctx context.Context, kinds map[schema.GroupKind]*searchedKind, edge *Edge) error {
+	resource := schema.GroupResource{Group: edge.Kind.Group, Resource: strings.ToLower(edge.Kind.Kind)}
+	k := kinds[edge.Kind]
+	if k == nil {
+		edge.Err = apierrors.NewNotFound(resource, edge.Name)
+		return nil
+	}
+	resource = k.resource.GVR.GroupResource()
+	if !k.resource.Namespaced {
+		edge.Namespace = ""
+	}
+	isAllowed, err := v.permissions.allows(ctx, k.resource, edge.Namespace)
+	if err != nil {
+		return err
+	}
+	if !isAllowed {
+		edge.Err = apierrors.NewForbidden(resource, edge.Name, nil)
+	} else if obj, found := k.cache.Get(edge.Namespace, edge.Name); found {
+		edge.Item = k.item(obj)
+	} else {
+		edge.Err = apierrors.NewNotFound(resource, edge.Name)
+	}
+	return nil
+}
+
+// checkOwner sets Err if the found object is not the owner: the garbage collector compares the UID, and a cluster-scoped object has no
+// namespaced owner.
+func (e *Edge) checkOwner(obj *unstructured.Lazy, owner *metav1.OwnerReference) {
+	if e.Err == nil && (e.Item.Object.GetUID() != owner.UID || e.Namespace != "" && obj.GetNamespace() == "") {
+		e.Err = apierrors.NewNotFound(e.Item.Resource.APIResource().GVR.GroupResource(), e.Name+" with the UID "+string(owner.UID))
+		e.Item = Item[unstructured.Lazy]{}
+	}
+}
+
+// targets returns the edges of a reference.
+func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searchedKind, r *Relation, ref *reference) ([]Edge, error) {
+	edge := Edge{Relation: r.Name, Field: r.Field, Kind: ref.kind, Namespace: ref.namespace, Name: ref.name}
+	if ref.selector == nil {
+		err := v.resolve(ctx, kinds, &edge)
+		return []Edge{edge}, err
+	}
+	k := kinds[ref.kind]
+	if k == nil {
+		return nil, nil
+	}
+	if isAllowed, err := v.permissions.allows(ctx, k.resource, ref.namespace); err != nil || !isAllowed {
+		return nil, err
+	}
+	var edges []Edge
+	for entry := range k.cache.All(ref.namespace, ref.selector) {
+		if obj := entry.Object(); obj != nil {
+			edge.Name = entry.Name
+			edge.Item = k.item(obj)
+			edges = append(edges, edge)
+		}
+	}
+	slices.SortFunc(edges, func(a, b Edge) int { return cmp.Compare(a.Name, b.Name) })
+	return edges, nil
+}
+
+// EdgesTo returns the edges from objects that refer to an object of the cache by relations, such as [Relations]. Edge.Item is the
+// object with the reference. Query.Owner finds dependents. The edges are ordered as the items of a query. It reads all objects of the
+// kinds with a relation to the kind of the object.
+func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []Relation) ([]Edge, error) {
+	to := obj.GroupVersionKind().GroupKind()
+	var edges []Edge
+	for _, k := range v.searchedKinds() {
+		var own []*Relation
+		for i := range relations {
+			if r := &relations[i]; r.From == k.resource.GVK.GroupKind() && (r.To == to || r.To.Empty()) {
+				own = append(own, r)
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		first := len(edges)
+		for entry := range k.cache.All("", nil) {
+			isAllowed, err := v.permissions.allows(ctx, k.resource, entry.Namespace)
+			if err != nil {
+				return nil, err
+			}
+			if isAllowed {
+				edges = append(edges, k.edgesTo(entry.Object(), obj, to, own)...)
+			}
+		}
+		slices.SortStableFunc(edges[first:], func(a, b Edge) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+	}
+	return edges, ctx.Err()
+}
+
+// edgesTo returns the edges from an object of the kind to a target of the kind to.
+func (k *searchedKind) edgesTo(from, target *unstructured.Lazy, to schema.GroupKind, relations []*Relation) (edges []Edge) {
+	if from == nil {
+		return nil
+	}
+	for _, r := range relations {
+		for _, ref := range r.references(from) {
+			if ref.isTo(to, target) {
+				key := cache.KeyOf(from)
+				edges = append(edges, Edge{
+					Relation: r.Name, Field: r.Field, Kind: r.From, Namespace: key.Namespace, Name: key.Name, Item: k.item(from),
+				})
+			}
+		}
+	}
+	return edges
+}
+
+// isTo reports whether an object is a target of the reference.
+func (r *reference) isTo(kind schema.GroupKind, obj *unstructured.Lazy) bool {
+	switch {
+	case r.kind != kind || obj.GetNamespace() != "" && obj.GetNamespace() != r.namespace:
+		return false
+	case r.selector != nil:
+		return r.selector.Matches(labels.Set(obj.GetLabels()))
+	}
+	return r.name == obj.GetName()
+}
