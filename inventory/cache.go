@@ -46,6 +46,7 @@ type Cache struct {
 	mu           sync.RWMutex
 	kinds        map[schema.GroupResource]*kind
 	next         map[schema.GroupResource]*kind // the successors of kinds, in a new version, until they have synced
+	searched     []searchedKind                 // kinds, in the order of results
 	unavailable  []*ResourceError               // group versions
 	discoveryErr error                          // of the last request, or nil
 	updated      bool                           // since discovery was refreshed
@@ -204,6 +205,7 @@ func (c *Cache) update(snapshot *discovery.Snapshot, isRefreshed bool, start fun
 		}
 		c.kinds[name].rank = rank
 	}
+	c.searched = orderKinds(c.kinds)
 	c.unavailable = unavailableVersions(snapshot, c.opts.Resources)
 	c.updated = c.updated || isRefreshed
 	c.notify()
@@ -230,6 +232,7 @@ func (c *Cache) setSynced(k *kind) {
 		c.kinds[name].stop(cache.ErrRemoved)
 		c.kinds[name] = k
 		delete(c.next, name)
+		c.searched = orderKinds(c.kinds)
 	}
 	c.notify()
 }

@@ -93,7 +93,7 @@ func (v *View) resolve(ctx context.Context, kinds map[schema.GroupKind]*searched
 	if !isAllowed {
 		edge.Err = apierrors.NewForbidden(resource, edge.Name, nil)
 	} else if obj, found := k.cache.Get(edge.Namespace, edge.Name); found {
-		edge.Item = k.item(obj)
+		edge.Item = v.item(k, obj)
 	} else {
 		edge.Err = apierrors.NewNotFound(resource, edge.Name)
 	}
@@ -127,7 +127,7 @@ func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searched
 	for entry := range k.cache.All(ref.namespace, ref.selector) {
 		if obj := entry.Object(); obj != nil {
 			edge.Name = entry.Name
-			edge.Item = k.item(obj)
+			edge.Item = v.item(k, obj)
 			edges = append(edges, edge)
 		}
 	}
@@ -141,10 +141,12 @@ func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searched
 func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []Relation) ([]Edge, error) {
 	to := obj.GroupVersionKind().GroupKind()
 	var edges []Edge
-	for _, k := range v.searchedKinds() {
+	kinds := v.searchedKinds()
+	for i := range kinds {
+		k := &kinds[i]
 		var own []*Relation
-		for i := range relations {
-			if r := &relations[i]; r.From == k.resource.GVK.GroupKind() && (r.To == to || r.To.Empty()) {
+		for j := range relations {
+			if r := &relations[j]; r.From == k.resource.GVK.GroupKind() && (r.To == to || r.To.Empty()) {
 				own = append(own, r)
 			}
 		}
@@ -158,7 +160,7 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 				return nil, err
 			}
 			if isAllowed {
-				edges = append(edges, k.edgesTo(entry.Object(), obj, to, own)...)
+				edges = append(edges, v.edgesTo(k, entry.Object(), obj, to, own)...)
 			}
 		}
 		slices.SortStableFunc(edges[first:], func(a, b Edge) int {
@@ -168,8 +170,8 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 	return edges, ctx.Err()
 }
 
-// edgesTo returns the edges from an object of the kind to a target of the kind to.
-func (k *searchedKind) edgesTo(from, target *unstructured.Lazy, to schema.GroupKind, relations []*Relation) (edges []Edge) {
+// edgesTo returns the edges from an object of k to a target of the kind to.
+func (v *View) edgesTo(k *searchedKind, from, target *unstructured.Lazy, to schema.GroupKind, relations []*Relation) (edges []Edge) {
 	if from == nil {
 		return nil
 	}
@@ -178,7 +180,7 @@ func (k *searchedKind) edgesTo(from, target *unstructured.Lazy, to schema.GroupK
 			if ref.isTo(to, target) {
 				key := cache.KeyOf(from)
 				edges = append(edges, Edge{
-					Relation: r.Name, Field: r.Field, Kind: r.From, Namespace: key.Namespace, Name: key.Name, Item: k.item(from),
+					Relation: r.Name, Field: r.Field, Kind: r.From, Namespace: key.Namespace, Name: key.Name, Item: v.item(k, from),
 				})
 			}
 		}

@@ -7,7 +7,10 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/cache/packed"
@@ -35,6 +38,8 @@ type kind struct {
 	resource *discovery.Resource
 	rank     int // in the server's order
 
+	hasOwned atomic.Bool // an object has or had an owner
+
 	mu      sync.Mutex
 	streams []*streamState // a stream for each namespace of the options, or one
 }
@@ -54,7 +59,7 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource) *k
 	handle := dynamic.As[unstructured.Lazy](owner.client.ForAPIResource(resource)).AllNamespaces()
 	opts := &cache.Options[unstructured.Lazy]{
 		Namespaces: owner.opts.Namespaces, LabelSelector: owner.opts.LabelSelector, Pack: packed.New[unstructured.Lazy](),
-		Indexes: map[string]func(*unstructured.Lazy) []string{indexOwner: cache.IndexByOwner[unstructured.Lazy]},
+		Indexes: map[string]func(*unstructured.Lazy) []string{indexOwner: k.owners},
 	}
 	if owner.opts.Metadata {
 		handle = handle.Metadata()
@@ -71,6 +76,24 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource) *k
 		}
 	}
 	return k
+}
+
+// owners is the index function of owners.
+func (k *kind) owners(obj *unstructured.Lazy) []string {
+	owners := cache.IndexByOwner(obj)
+	if len(owners) > 0 {
+		k.hasOwned.Store(true)
+	}
+	return owners
+}
+
+// ownedBy returns the objects with an owner.
+func (k *kind) ownedBy(owner types.UID) []*unstructured.Lazy {
+	if !k.hasOwned.Load() {
+		return nil
+	}
+	objects, _ := k.cache.ByIndex(indexOwner, string(owner)) // the index exists
+	return objects
 }
 
 // run runs the cache until ctx ends or the kind is stopped. Its error is a defect.

@@ -23,7 +23,7 @@ func (s *search) matches(k *searchedKind, obj *unstructured.Lazy) bool {
 		s.Owner != "" && !s.Descendants && !slices.ContainsFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == s.Owner }),
 		s.Roots && len(obj.GetOwnerReferences()) > 0,
 		!s.labels.Empty() && !s.labels.Matches(labels.Set(obj.GetLabels())),
-		s.Readiness != "" && k.handle.Readiness(obj).Status != s.Readiness:
+		s.Readiness != "" && s.view.handle(k).Readiness(obj).Status != s.Readiness:
 		return false
 	}
 	return !slices.ContainsFunc(s.fields, func(r fieldRequirement) bool { return !r.matches(obj) }) && (s.Text == "" || containsText(obj, s.Text))

@@ -92,25 +92,30 @@ type searchedKind struct {
 	*kind
 	resource *discovery.Resource
 	earlier  []*kind
-	handle   *dynamic.Handle[unstructured.Lazy]
 }
 
 // searchedKinds returns all kinds in the order of results.
 func (v *View) searchedKinds() []searchedKind {
 	v.cache.mu.RLock()
 	defer v.cache.mu.RUnlock()
+	return v.cache.searched
+}
+
+// orderKinds returns kinds in the order of results. Their owner's lock must be held.
+func orderKinds(kinds map[schema.GroupResource]*kind) []searchedKind {
 	byName := map[string][]*kind{}
-	all := make([]searchedKind, 0, len(v.cache.kinds))
-	for _, k := range v.cache.kinds {
+	for _, k := range kinds {
 		byName[k.resource.GVK.Kind] = append(byName[k.resource.GVK.Kind], k)
-		all = append(all, searchedKind{kind: k, resource: k.resource, handle: dynamic.As[unstructured.Lazy](v.client.ForAPIResource(k.resource))})
 	}
-	for i := range all {
-		for _, k := range byName[all[i].resource.GVK.Kind] {
-			if k.rank < all[i].rank {
-				all[i].earlier = append(all[i].earlier, k)
+	all := make([]searchedKind, 0, len(kinds))
+	for _, k := range kinds {
+		searched := searchedKind{kind: k, resource: k.resource}
+		for _, same := range byName[k.resource.GVK.Kind] {
+			if same.rank < k.rank {
+				searched.earlier = append(searched.earlier, same)
 			}
 		}
+		all = append(all, searched)
 	}
 	slices.SortFunc(all, func(a, b searchedKind) int {
 		return a.position(types.NamespacedName{}).compare(b.position(types.NamespacedName{}))
@@ -130,11 +135,17 @@ func (k *searchedKind) isDuplicate(obj *unstructured.Lazy) bool {
 	})
 }
 
-func (k *searchedKind) item(obj *unstructured.Lazy) Item[unstructured.Lazy] {
+// handle returns the handle of the view's client on a kind.
+func (v *View) handle(k *searchedKind) *dynamic.Handle[unstructured.Lazy] {
+	return dynamic.As[unstructured.Lazy](v.client.ForAPIResource(k.resource))
+}
+
+func (v *View) item(k *searchedKind, obj *unstructured.Lazy) Item[unstructured.Lazy] {
+	handle := v.handle(k)
 	if namespace := obj.GetNamespace(); namespace != "" {
-		return Item[unstructured.Lazy]{k.handle.Namespace(namespace), obj}
+		handle = handle.Namespace(namespace)
 	}
-	return Item[unstructured.Lazy]{k.handle, obj}
+	return Item[unstructured.Lazy]{handle, obj}
 }
 
 // search is a call of Query.
@@ -225,7 +236,7 @@ func (s *search) searchKind(ctx context.Context, k *searchedKind) error {
 			s.page.Continue = position{gvr.Group, gvr.Resource, last.Object.GetNamespace(), last.Object.GetName()}.token()
 			return nil
 		}
-		s.page.Items = append(s.page.Items, k.item(obj))
+		s.page.Items = append(s.page.Items, s.view.item(k, obj))
 	}
 	return nil
 }
@@ -237,7 +248,7 @@ func (s *search) candidates(k *kind) []candidate {
 	case s.within != nil:
 		objects = s.within[k]
 	case s.Owner != "":
-		objects, _ = k.cache.ByIndex(indexOwner, string(s.Owner)) // the index exists
+		objects = k.ownedBy(s.Owner)
 	case s.Readiness != "":
 		objects, _ = k.cache.ByIndex(indexReadiness, string(s.Readiness)) // the index exists
 	default:
@@ -263,8 +274,7 @@ func (v *View) descendants(ctx context.Context, kinds []searchedKind, owner type
 	for queue := []types.UID{owner}; len(queue) > 0; queue = queue[1:] {
 		for i := range kinds {
 			k := &kinds[i]
-			owned, _ := k.cache.ByIndex(indexOwner, string(queue[0])) // the index exists
-			for _, obj := range owned {
+			for _, obj := range k.ownedBy(queue[0]) {
 				isAllowed, err := v.permissions.allows(ctx, k.resource, obj.GetNamespace())
 				if err != nil {
 					return nil, err
