@@ -46,6 +46,27 @@ func configMapServer(ctx context.Context) (configMaps *dynamic.Resource, closeAl
 	return configMaps.Namespace("shop"), func() { client.Close(); server.Close() }
 }
 
+func ExampleCache_All() {
+	ctx, cancel := context.WithCancel(context.Background())
+	configMaps, closeAll := configMapServer(ctx)
+	defer closeAll()
+	defer cancel()
+
+	c := cache.New(configMaps, nil)
+	go func() { _ = c.Run(ctx) }()
+	web := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
+	if _, err := c.TrackWrites(configMaps).Create(ctx, web, nil); err != nil {
+		log.Fatal(err)
+	}
+	if err := c.WaitForWrites(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for entry := range c.All("shop", nil) {
+		fmt.Println(entry, entry.UID(), entry.Object().GetResourceVersion())
+	}
+	// Output: shop/web 1 8
+}
+
 func ExampleCache_WaitForWrites() {
 	ctx, cancel := context.WithCancel(context.Background())
 	configMaps, closeAll := configMapServer(ctx)

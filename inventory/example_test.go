@@ -25,7 +25,12 @@ func runCache() (c *inventory.Cache, stop func()) {
 	if err := c.WaitForSync(ctx); err != nil {
 		log.Fatal(err)
 	}
-	return c, func() { cancel(); <-ended; client.Close(); server.Close() }
+	return c, func() {
+		cancel()
+		fmt.Println(<-ended)
+		client.Close()
+		server.Close()
+	}
 }
 
 func ExampleView_Query() {
@@ -52,6 +57,7 @@ func ExampleView_Query() {
 	// Pod a/web-2
 	// next page
 	// Deployment a/web
+	// run a cache of all kinds: context canceled
 }
 
 func ExampleView_Edges() {
@@ -72,4 +78,5 @@ func ExampleView_Edges() {
 	// Output:
 	// owner Owner.apps owner owner.apps "owner" not found
 	// refers Node one node "one" not found
+	// run a cache of all kinds: context canceled
 }
