@@ -9,12 +9,12 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// maxListTime is the time after which a list does not count any more, so that slow servers do not delay the rest.
+// maxListTime is the longest time of a counted list. A list of a slow server must not delay the remaining lists.
 const maxListTime = 5 * time.Second
 
 // Limit bounds the number of concurrent lists. It is safe for concurrent use.
 type Limit struct {
-	lists chan struct{} // has an element for each list that counts
+	lists chan struct{} // has an element for each counted list
 }
 
 // New returns a limit of count concurrent lists.
