@@ -132,6 +132,7 @@ type server struct {
 	deprecations *deprecations
 	// defined are the kinds of definitions among the files. Definitions name their deprecated versions.
 	defined []kschema.GroupVersionKind
+	hints   map[kschema.GroupVersionKind]string // of kinds without a schema
 }
 
 // servers returns the servers of --schemas, or the connected one.
@@ -164,6 +165,7 @@ func (o *options) servers(ctx context.Context, s *command.State, defined []*unst
 	}
 	for i := range servers {
 		servers[i].defined = kinds
+		servers[i].hints = map[kschema.GroupVersionKind]string{}
 		if servers[i].schemas, err = servers[i].schemas.WithDefinitions(defined...); err != nil {
 			return nil, err
 		}
@@ -249,7 +251,7 @@ func (v *outcome) add(ctx context.Context, on server, obj *manifest.Object) erro
 	s, err := on.schemas.Kind(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		v.missingOn = append(v.missingOn, on.name)
-		v.find(on.name, finding{Level: levelError, Keyword: keywordNoSchema, Message: "no schema of the kind", Hint: otherVersions(ctx, on.schemas, gvk)})
+		v.find(on.name, finding{Level: levelError, Keyword: keywordNoSchema, Message: "no schema of the kind", Hint: on.otherVersions(ctx, gvk)})
 		return nil
 	} else if err != nil {
 		return err
@@ -305,8 +307,11 @@ func (v *outcome) find(name string, f finding) {
 }
 
 // otherVersions names the served versions of a kind.
-func otherVersions(ctx context.Context, schemas *schema.Client, gvk kschema.GroupVersionKind) string {
-	kinds, err := schemas.Kinds(ctx)
+func (on *server) otherVersions(ctx context.Context, gvk kschema.GroupVersionKind) string {
+	if hint, found := on.hints[gvk]; found {
+		return hint
+	}
+	kinds, err := on.schemas.Kinds(ctx)
 	if err != nil {
 		return ""
 	}
@@ -316,8 +321,10 @@ func otherVersions(ctx context.Context, schemas *schema.Client, gvk kschema.Grou
 			versions = append(versions, kind.GroupVersion().String())
 		}
 	}
-	if len(versions) == 0 {
-		return ""
+	hint := ""
+	if len(versions) > 0 {
+		hint = "there is " + gvk.Kind + " of " + strings.Join(versions, ", ")
 	}
-	return "there is " + gvk.Kind + " of " + strings.Join(versions, ", ")
+	on.hints[gvk] = hint
+	return hint
 }
