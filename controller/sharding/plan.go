@@ -208,7 +208,8 @@ func (p *planner) assignRest() {
 	}
 }
 
-// limitRanges gives ranges of members with more than maxRanges to their neighbors, the smallest first. No other member gets more ranges.
+// limitRanges gives ranges of members with more than maxRanges to their neighbors: of the member with the largest load, the smallest
+// range. The neighbors' numbers of ranges do not grow.
 func (p *planner) limitRanges() {
 	for {
 		counts := map[string]int{}
@@ -218,7 +219,7 @@ func (p *planner) limitRanges() {
 		}
 		smallest := -1
 		for i, run := range runs {
-			if counts[run.next] > maxRanges && (smallest < 0 || p.weights.of(run.Range) < p.weights.of(runs[smallest].Range)) {
+			if counts[run.next] > maxRanges && (smallest < 0 || p.compareToGive(run, runs[smallest]) < 0) {
 				smallest = i
 			}
 		}
@@ -243,6 +244,11 @@ func (p *planner) limitRanges() {
 			}
 		}
 	}
+}
+
+// compareToGive orders ranges by their members' loads, largest first, and by their own weights.
+func (p *planner) compareToGive(a, b segment) int {
+	return cmp.Or(cmp.Compare(p.loads[b.next], p.loads[a.next]), cmp.Compare(p.weights.of(a.Range), p.weights.of(b.Range)))
 }
 
 // runs returns the ranges of the members to be.

@@ -105,3 +105,28 @@ func TestPlan_JoinsAndLeaves(t *testing.T) {
 		}
 	}
 }
+
+// TestPlan_LimitsRanges plans segments that alternate between members, more of them than a member may have.
+func TestPlan_LimitsRanges(t *testing.T) {
+	const count = 512
+	for members := 2; members <= 7; members++ {
+		var live []string
+		for i := range members {
+			live = append(live, fmt.Sprint("m", i))
+		}
+		var segments []segment
+		for i := range uint64(count) {
+			const size = math.MaxUint64/count + 1
+			segments = append(segments, segment{Range: shard.Range{First: i * size, Last: i*size + size - 1}, owner: live[i%uint64(members)]})
+		}
+		_, before := loadsOf(t, segments, weights{})
+		require.Greater(t, before["m0"], maxRanges)
+		next := complete(plan(segments, live, weights{}))
+		loads, ranges := loadsOf(t, next, weights{})
+		for _, member := range live {
+			require.LessOrEqual(t, ranges[member], maxRanges, "%s of %d", member, members)
+			require.InDelta(t, 1/float64(members), loads[member], 0.25/float64(members), "%s of %d", member, members)
+		}
+		require.Equal(t, next, plan(next, live, weights{}), "a plan is stable")
+	}
+}
