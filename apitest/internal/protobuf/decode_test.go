@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,8 +21,11 @@ func lengthDelimited(number int, content ...[]byte) []byte {
 	for _, part := range content {
 		all = append(all, part...)
 	}
-	data := binary.AppendUvarint(nil, uint64(number)<<3|2)
-	return append(binary.AppendUvarint(data, uint64(len(all))), all...)
+	return append(header(number, len(all)), all...)
+}
+
+func header(number, size int) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)<<3|2), uint64(size))
 }
 
 func text(number int, value string) []byte { return lengthDelimited(number, []byte(value)) }
@@ -91,9 +95,13 @@ func TestDecode_BrokenBodies(t *testing.T) {
 
 // nested returns a JSONSchemaProps with its field "not" nested so many times.
 func nested(depth int) []byte {
-	schema := []byte{}
-	for range depth {
-		schema = lengthDelimited(28, schema)
+	sizes := make([]int, depth) // innermost first
+	for i := 1; i < depth; i++ {
+		sizes[i] = len(header(28, sizes[i-1])) + sizes[i-1]
+	}
+	var schema []byte
+	for _, size := range slices.Backward(sizes) {
+		schema = append(schema, header(28, size)...)
 	}
 	return schema
 }
