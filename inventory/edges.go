@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -155,6 +156,9 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 		}
 		first := len(edges)
 		for entry := range k.cache.All("", nil) {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("edges to %s %s: %w", obj.GetKind(), cache.KeyOf(obj), retry.ContextError(ctx))
+			}
 			isAllowed, err := v.permissions.allows(ctx, k.resource, entry.Namespace)
 			if err != nil {
 				return nil, err
@@ -167,7 +171,7 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		})
 	}
-	return edges, ctx.Err()
+	return edges, nil
 }
 
 // edgesTo returns the edges from an object of k to a target of the kind to.

@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -91,7 +92,7 @@ func parseToken(token string) (p position, err error) {
 type searchedKind struct {
 	*kind
 	resource *discovery.Resource
-	earlier  []*kind
+	earlier  []searchedKind
 }
 
 // searchedKinds returns all kinds in the order of results.
@@ -112,7 +113,7 @@ func orderKinds(kinds map[schema.GroupResource]*kind) []searchedKind {
 		searched := searchedKind{kind: k, resource: k.resource}
 		for _, same := range byName[k.resource.GVK.Kind] {
 			if same.rank < k.rank {
-				searched.earlier = append(searched.earlier, same)
+				searched.earlier = append(searched.earlier, searchedKind{kind: same, resource: same.resource})
 			}
 		}
 		all = append(all, searched)
@@ -125,14 +126,6 @@ func orderKinds(kinds map[schema.GroupResource]*kind) []searchedKind {
 
 func (k *searchedKind) position(key types.NamespacedName) position {
 	return position{k.resource.GVR.Group, k.resource.GVR.Resource, key.Namespace, key.Name}
-}
-
-// isDuplicate reports whether an earlier kind has the object.
-func (k *searchedKind) isDuplicate(obj *unstructured.Lazy) bool {
-	return slices.ContainsFunc(k.earlier, func(earlier *kind) bool {
-		same, found := earlier.cache.Get(obj.GetNamespace(), obj.GetName())
-		return found && same.GetUID() == obj.GetUID()
-	})
 }
 
 // handle returns the handle of the view's client on a kind.
@@ -218,8 +211,8 @@ func (s *search) searchKind(ctx context.Context, k *searchedKind) error {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	for _, c := range candidates {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+		if ctx.Err() != nil {
+			return fmt.Errorf("query all kinds: %w", retry.ContextError(ctx))
 		}
 		if isAllowed, err := s.view.permissions.allows(ctx, k.resource, c.Namespace); err != nil {
 			return err
@@ -227,7 +220,12 @@ func (s *search) searchKind(ctx context.Context, k *searchedKind) error {
 			continue
 		}
 		obj := c.load()
-		if obj == nil || !s.matches(k, obj) || k.isDuplicate(obj) {
+		if obj == nil || !s.matches(k, obj) {
+			continue
+		}
+		if isDuplicate, err := s.isDuplicate(ctx, k, obj); err != nil {
+			return err
+		} else if isDuplicate {
 			continue
 		}
 		if s.Limit > 0 && len(s.page.Items) == s.Limit {
@@ -239,6 +237,23 @@ func (s *search) searchKind(ctx context.Context, k *searchedKind) error {
 		s.page.Items = append(s.page.Items, s.view.item(k, obj))
 	}
 	return nil
+}
+
+// isDuplicate reports whether the result has the object as an object of an earlier kind.
+func (s *search) isDuplicate(ctx context.Context, k *searchedKind, obj *unstructured.Lazy) (bool, error) {
+	for _, earlier := range k.earlier {
+		if s.Select != nil && !s.Select(earlier.resource) {
+			continue
+		}
+		same, found := earlier.cache.Get(obj.GetNamespace(), obj.GetName())
+		if !found || same.GetUID() != obj.GetUID() {
+			continue
+		}
+		if isAllowed, err := s.view.permissions.allows(ctx, earlier.resource, obj.GetNamespace()); err != nil || isAllowed {
+			return isAllowed, err
+		}
+	}
+	return false, nil
 }
 
 // candidates returns a superset of the matching objects of a kind, by indexes and without unpacking if possible.
@@ -267,21 +282,34 @@ func (s *search) candidates(k *kind) []candidate {
 	return all
 }
 
-// descendants returns the objects below an owner, by kind.
+// descendants returns the objects below an owner, by kind. Objects of two kinds are in both.
 func (v *View) descendants(ctx context.Context, kinds []searchedKind, owner types.UID) (map[*kind][]*unstructured.Lazy, error) {
+	type object struct {
+		kind *kind
+		uid  types.UID
+	}
 	found := map[*kind][]*unstructured.Lazy{}
-	seen := map[types.UID]bool{owner: true}
+	seen := map[object]bool{}
+	queued := map[types.UID]bool{owner: true}
 	for queue := []types.UID{owner}; len(queue) > 0; queue = queue[1:] {
 		for i := range kinds {
 			k := &kinds[i]
 			for _, obj := range k.ownedBy(queue[0]) {
+				uid := obj.GetUID()
+				if uid == owner || seen[object{k.kind, uid}] {
+					continue
+				}
 				isAllowed, err := v.permissions.allows(ctx, k.resource, obj.GetNamespace())
 				if err != nil {
 					return nil, err
 				}
-				if uid := obj.GetUID(); isAllowed && !seen[uid] && !k.isDuplicate(obj) {
-					seen[uid] = true
-					found[k.kind] = append(found[k.kind], obj)
+				if !isAllowed {
+					continue
+				}
+				seen[object{k.kind, uid}] = true
+				found[k.kind] = append(found[k.kind], obj)
+				if !queued[uid] {
+					queued[uid] = true
 					queue = append(queue, uid)
 				}
 			}

@@ -75,6 +75,8 @@ func TestCache_Query(t *testing.T) {
 			"all": {nil, everything},
 			"kind": {&inventory.Query{Select: func(r *discovery.Resource) bool { return r.GVK.Kind == "Cart" }},
 				[]string{"shop.example/v1/carts a/full", "store.example/v1/carts a/empty"}},
+			"second group": {&inventory.Query{Select: func(r *discovery.Resource) bool { return r.GVR.Group == "store.example" }},
+				[]string{"store.example/v1/carts a/empty", "store.example/v1/carts a/full"}},
 			"namespace":      {&inventory.Query{Namespace: "b"}, []string{"v1/configmaps b/colors", "v1/pods b/cycle"}},
 			"name":           {&inventory.Query{Name: "colors", Namespace: "b"}, []string{"v1/configmaps b/colors"}},
 			"uid":            {&inventory.Query{UID: "r1"}, []string{"apps/v1/replicasets a/web-5"}},
@@ -181,8 +183,14 @@ func TestCache_For(t *testing.T) {
 		assert.Equal(t, []string{"v1/pods a/web-1", "v1/pods a/web-2"}, query(&inventory.Query{Owner: "r1"}))
 		assert.Len(t, server.Requests(), 3, "two namespaces and a cluster-scoped resource")
 
+		// The user may list the Carts of the second group alone.
+		time.Sleep(61 * time.Second)
+		server.Handle(reviews+"rulesreviews", review(`{"resourceRules":[{"verbs":["list"],"apiGroups":["store.example"],"resources":["*"]}]}`))
+		assert.Equal(t, []string{"store.example/v1/carts a/empty", "store.example/v1/carts a/full"}, query(&inventory.Query{Namespace: "a"}))
+
 		// Permissions are read again after a minute. Incomplete rules are not trusted.
 		time.Sleep(61 * time.Second)
+		server.Handle(reviews+"rulesreviews", review(rules+"}"))
 		server.Handle(reviews+"accessreviews", review(`{"allowed":false}`))
 		assert.Equal(t, namespaced, query(nil))
 		time.Sleep(61 * time.Second)
