@@ -32,7 +32,7 @@ type pool struct {
 	template  *http.Transport
 	authority *credential.File
 	now       func() time.Time
-	// open counts the unclosed connections.
+	// open counts the unclosed connections, and the connections being dialed.
 	open atomic.Int64
 
 	mu          sync.Mutex
@@ -135,8 +135,8 @@ func http1(pooled *http.Transport) *http.Transport {
 	return transport
 }
 
-// closeIdle closes idle connections. While connections are open it repeats that with delays doubled up to a minute: the
-// connection of a canceled request becomes idle a moment later.
+// closeIdle closes idle connections. It repeats that for a second, and while connections are open, with delays doubled up to a
+// minute: the connection of a canceled request becomes idle a moment later, also if net/http has not dialed it yet.
 func (p *pool) closeIdle() { p.closeIdleEvery(10 * time.Millisecond) }
 
 func (p *pool) closeIdleEvery(delay time.Duration) {
@@ -146,17 +146,18 @@ func (p *pool) closeIdleEvery(delay time.Duration) {
 	for _, transport := range transports {
 		transport.CloseIdleConnections()
 	}
-	if p.open.Load() > 0 && delay < time.Minute {
+	if (p.open.Load() > 0 || delay < time.Second) && delay < time.Minute {
 		time.AfterFunc(delay, func() { p.closeIdleEvery(2 * delay) })
 	}
 }
 
 func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	p.open.Add(1)
 	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
 	if err != nil {
+		p.open.Add(-1)
 		return nil, err
 	}
-	p.open.Add(1)
 	return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { p.open.Add(-1) })}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"path/filepath"
 	"testing"
 	"time"
@@ -267,4 +268,35 @@ func TestConn_CloseAfterCanceledWatch(t *testing.T) {
 		conn.Close()
 		require.Eventually(t, func() bool { return poolOf(conn).open.Load() == 0 }, 5*time.Second, time.Millisecond)
 	}
+}
+
+// TestConn_CloseWhileDialing closes while a request dials, and cancels the request: net/http dials the connection nevertheless.
+func TestConn_CloseWhileDialing(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	conn, err := Open(&Config{Server: server.URL, Insecure: true})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	dials := make(chan struct{})
+	ended := make(chan struct{})
+	dialed := make(chan error, 1)
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		ConnectStart: func(string, string) {
+			close(dials)
+			<-ended
+		},
+		ConnectDone: func(_, _ string, err error) { dialed <- err },
+	})
+	go func() {
+		<-dials
+		conn.Close()
+		cancel()
+	}()
+	_, err = conn.Do(traced, &Request{Path: "/"})
+	require.ErrorIs(t, err, context.Canceled)
+	close(ended)
+	<-dialed
+	require.Eventually(t, func() bool { return poolOf(conn).open.Load() == 0 }, 5*time.Second, time.Millisecond)
 }
