@@ -281,13 +281,13 @@ func TestConn_CloseWhileDialing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dials := make(chan struct{})
 	ended := make(chan struct{})
-	dialed := make(chan error, 1)
+	dialed := make(chan struct{})
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		ConnectStart: func(string, string) {
 			close(dials)
 			<-ended
 		},
-		ConnectDone: func(_, _ string, err error) { dialed <- err },
+		ConnectDone: func(string, string, error) { close(dialed) },
 	})
 	go func() {
 		<-dials
