@@ -24,11 +24,12 @@ type user struct {
 // listedPackage is a package in the output of go list -json.
 type listedPackage struct {
 	ImportPath, Name string
+	GoFiles          []string
 }
 
-// packages returns the packages of a released module.
+// packages returns the packages of a released module, without packages of tests alone.
 func (u *user) packages(ctx context.Context, m *goModule) ([]listedPackage, error) {
-	text, err := output(ctx, u.proxy.goCommand(filepath.Join(u.clone, m.folder), "list", "-json=ImportPath,Name", "./..."))
+	text, err := output(ctx, u.proxy.goCommand(filepath.Join(u.clone, m.folder), "list", "-json=ImportPath,Name,GoFiles", "./..."))
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,9 @@ func (u *user) packages(ctx context.Context, m *goModule) ([]listedPackage, erro
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", m.path, err)
 		}
-		all = append(all, pkg)
+		if len(pkg.GoFiles) > 0 {
+			all = append(all, pkg)
+		}
 	}
 }
 
