@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -179,6 +180,9 @@ func (o *oracle) applyAs(t *testing.T, namespace, manager, manifest string) {
 		if !object.Resource.APIResource().Namespaced {
 			_, err = object.Resource.Get(t.Context(), object.Object.GetName(), nil)
 			if apierrors.IsNotFound(err) {
+				if object.Object.GetKind() == "CustomResourceDefinition" {
+					waitDeletedAtEnd(t, object.Resource, object.Object.GetName())
+				}
 				client.DeleteAtEnd(t, object.Resource, object.Object.GetName())
 			} else {
 				require.NoError(t, err)
@@ -191,6 +195,17 @@ func (o *oracle) applyAs(t *testing.T, namespace, manager, manifest string) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+// waitDeletedAtEnd waits for the finalizers of a definition, which delete its objects: meanwhile the next test cannot create it.
+func waitDeletedAtEnd(t *testing.T, resource *dynamic.Resource, name string) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		_, err := resource.Wait(ctx, name, dynamic.Deleted())
+		assert.NoError(t, err)
+	})
 }
 
 func (o *oracle) waitReady(t *testing.T, namespace, pair string) {
