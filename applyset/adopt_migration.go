@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +36,7 @@ func (m migration) metadata(ctx context.Context, resource *dynamic.Resource, liv
 	}
 	result, err := managedfields.Migration{
 		Manager: m.manager, APIVersion: live.GetAPIVersion(),
-		Moves: func(e managedfields.Entry) bool { return m.selects(publicEntry(e)) },
+		Moves: func(e managedfields.Entry) bool { return m.selects(e.ManagedFieldsEntry()) },
 		Object: func(apiVersion string) (map[string]any, error) {
 			return m.inVersion(ctx, resource, live, apiVersion)
 		},
@@ -62,17 +61,6 @@ func (m migration) isOwned(entries []managedfields.Entry, path []string) bool {
 	return slices.ContainsFunc(entries, func(e managedfields.Entry) bool {
 		return e.Manager != m.manager && managedfields.Contains(e.Fields, managedfields.Path(path...))
 	})
-}
-
-func publicEntry(e managedfields.Entry) metav1.ManagedFieldsEntry {
-	entry := metav1.ManagedFieldsEntry{
-		Manager: e.Manager, Operation: metav1.ManagedFieldsOperationType(e.Operation), APIVersion: e.APIVersion,
-		Subresource: e.Subresource, FieldsType: "FieldsV1",
-	}
-	if at, err := time.Parse(time.RFC3339, e.Time); err == nil {
-		entry.Time = &metav1.Time{Time: at}
-	}
-	return entry
 }
 
 // inVersion returns an object in a version, and nil if the server does not serve the version. A changed object is a conflict.

@@ -67,6 +67,17 @@ func (c FieldConflict) String() string {
 	return text
 }
 
+// ManagedFieldsEntry returns the entry of the owner in metadata.managedFields, as far as the conflict names it: without fields.
+func (c FieldConflict) ManagedFieldsEntry() metav1.ManagedFieldsEntry {
+	entry := metav1.ManagedFieldsEntry{
+		Manager: c.Manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: c.APIVersion, Subresource: c.Subresource,
+	}
+	if c.APIVersion != "" { // an apply has none
+		entry.Operation = metav1.ManagedFieldsOperationUpdate
+	}
+	return entry
+}
+
 // ReadinessError reports the failure of an object during a wait for [Ready].
 type ReadinessError struct {
 	// Result is the object's status: Failed, with the field and message of the failure.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 )
@@ -231,21 +231,12 @@ func byteCases(t *testing.T) map[string]byteCase {
 	return all
 }
 
-// byteStep returns the bytes between two faults: 17, so that a fault is in every part of every event, or 1 with
-// ANYKIND_EVERY_BYTE=1.
-func byteStep() int {
-	if os.Getenv("ANYKIND_EVERY_BYTE") != "" {
-		return 1
-	}
-	return 17
-}
-
 // TestFollow_EveryByte breaks the first response at each of its bytes, in each of these ways. Follow must reach
 // the server's state within the bound, emit no change that contradicts the previous ones, and leave no goroutine (which
 // synctest finds) and no response open.
 func TestFollow_EveryByte(t *testing.T) {
 	t.Parallel()
-	step := byteStep()
+	step := memconn.Step(17) // a fault is in every part of every event
 	for name, tc := range byteCases(t) {
 		for i, fault := range byteFaults(tc.protobuf) {
 			t.Run(name+"/"+fault.name, func(t *testing.T) {

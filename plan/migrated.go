@@ -19,7 +19,7 @@ func (p *planner) migrate(ctx context.Context, dryRun *dynamic.Resource, it *ite
 	}
 	selects := p.options.Migrates(it.Live)
 	for _, conflict := range found.conflicts {
-		if found.err != nil && !selects(conflictEntry(conflict)) {
+		if found.err != nil && !selects(conflict.ManagedFieldsEntry()) {
 			return found
 		}
 	}
@@ -48,15 +48,6 @@ func (p *planner) migrate(ctx context.Context, dryRun *dynamic.Resource, it *ite
 	return found
 }
 
-// conflictEntry returns the entry of a conflict. Only the conflict with an Update entry names a version.
-func conflictEntry(c dynamic.FieldConflict) metav1.ManagedFieldsEntry {
-	entry := metav1.ManagedFieldsEntry{Manager: c.Manager, Subresource: c.Subresource, Operation: metav1.ManagedFieldsOperationUpdate}
-	if c.APIVersion == "" {
-		entry.Operation = metav1.ManagedFieldsOperationApply
-	}
-	return entry
-}
-
 // leftFields returns the fields of the selected managers of live that nobody owns after the apply, and all owned fields. Entries of
 // further API versions are left out. The annotation of kubectl apply stays.
 func leftFields(live, planned *unstructured.Object, selects func(metav1.ManagedFieldsEntry) bool) (left, kept map[string]any, err error) {
@@ -68,11 +59,7 @@ func leftFields(live, planned *unstructured.Object, selects func(metav1.ManagedF
 	if err != nil {
 		return nil, nil, err
 	}
-	isSelected := func(e managedfields.Entry) bool {
-		return selects(metav1.ManagedFieldsEntry{
-			Manager: e.Manager, Operation: metav1.ManagedFieldsOperationType(e.Operation), APIVersion: e.APIVersion, Subresource: e.Subresource,
-		})
-	}
+	isSelected := func(e managedfields.Entry) bool { return selects(e.ManagedFieldsEntry()) }
 	kept = managedfields.Path("f:metadata", "f:annotations", "f:"+lastApplied)
 	for _, e := range after {
 		if !isSelected(e) {

@@ -38,14 +38,6 @@ type byteTest struct {
 	flips   []byte // bits that are flipped
 }
 
-// sparseStep leaves most bytes out: ANYKIND_EVERY_BYTE=1 leaves none out, which takes a minute or two.
-func sparseStep() int {
-	if os.Getenv("ANYKIND_EVERY_BYTE") != "" {
-		return 1
-	}
-	return 47
-}
-
 func (b byteTest) run(t *testing.T) {
 	var mu sync.Mutex
 	counts := map[string]int{}
@@ -130,7 +122,7 @@ func outcomeOf(t *testing.T, err error, prefix string) string {
 func isSilent(f memconn.Fault) bool { return f.Kind == memconn.Corrupt }
 
 func TestExec_EveryByte(t *testing.T) {
-	byteTest{bound: 70 * time.Second, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
+	byteTest{bound: 70 * time.Second, conn: 1, step: memconn.Step(47), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
 		text := strings.Join(receive(ws), "")
 		send(ws, "\x01out:", "\x02err", "\x01"+text, success)
 		closeNormally(ws)
@@ -170,7 +162,7 @@ func TestCopyFrom_EveryByte(t *testing.T) {
 	archive := smallArchive(t)
 	dir := t.TempDir()
 	var copies atomic.Int64
-	byteTest{bound: 70 * time.Second, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
+	byteTest{bound: 70 * time.Second, conn: 1, step: memconn.Step(47), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
 		send(ws, "\x01"+string(archive), success)
 		closeNormally(ws)
 		receive(ws)
@@ -191,7 +183,7 @@ func TestCopyTo_EveryByte(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "data")
 	write(t, filepath.Join(local, "file"), "text")
 	want := ""
-	byteTest{bound: 70 * time.Second, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
+	byteTest{bound: 70 * time.Second, conn: 1, step: memconn.Step(47), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
 		received := receive(ws)
 		switch text := strings.Join(received, ""); {
 		case want == "":
@@ -215,7 +207,7 @@ func TestLogs_EveryByte(t *testing.T) {
 		lines += fmt.Sprintf("%s line %d\n", epoch.Add(time.Duration(i)*100*time.Millisecond).Format(stampFormat), i)
 	}
 	for _, follow := range []bool{false, true} {
-		byteTest{bound: 61 * time.Minute, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: func(*testing.T, memconn.Fault) http.HandlerFunc {
+		byteTest{bound: 61 * time.Minute, conn: 1, step: memconn.Step(47), flips: []byte{0x15}, handler: func(*testing.T, memconn.Fault) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
 				if !strings.HasSuffix(r.URL.Path, "/log") {
 					_, _ = io.WriteString(w, `{"metadata":{"uid":"u"},"spec":{"containers":[{"name":"app"}]},"status":{"containerStatuses":[{"name":"app","state":{"terminated":{}}}]}}`)

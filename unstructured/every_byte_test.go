@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/testing/memconn"
 )
 
 // twentyEvents are the events of a watch, two of each object.
@@ -84,15 +84,7 @@ func readAllEvents(r io.Reader, how string) (got []string, err error) {
 
 var errReset = errors.New("connection reset")
 
-// byteStep returns the distance between two damaged bytes: 7, or 1 with ANYKIND_EVERY_BYTE=1.
-func byteStep() int {
-	if os.Getenv("ANYKIND_EVERY_BYTE") != "" {
-		return 1
-	}
-	return 7
-}
-
-// TestWatchDecoder_EveryByteDamaged cuts, breaks and corrupts a watch of twenty events at each byteStep-th byte.
+// TestWatchDecoder_EveryByteDamaged cuts, breaks and corrupts a watch of twenty events at every byte, or at each seventh.
 func TestWatchDecoder_EveryByteDamaged(t *testing.T) {
 	whole := twentyEvents()
 	cases := 0
@@ -115,7 +107,7 @@ func TestWatchDecoder_EveryByteDamaged(t *testing.T) {
 			}
 		}
 	}
-	for at := 0; at <= len(whole); at += byteStep() {
+	for at := 0; at <= len(whole); at += memconn.Step(7) {
 		text := whole[:at]
 		check("cut", at, text, func() io.Reader { return bytes.NewReader(text) })
 		check("reset", at, text, func() io.Reader { return io.MultiReader(bytes.NewReader(text), brokenReader{}) })
@@ -135,12 +127,12 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errReset }
 
-// TestDecode_EveryByteDamaged holds one object, damaged at each byteStep-th byte, to encoding/json.
+// TestDecode_EveryByteDamaged holds one object, damaged at every byte, or at each seventh, to encoding/json.
 func TestDecode_EveryByteDamaged(t *testing.T) {
 	whole := bytes.TrimSpace(twentyEvents())
 	whole = whole[bytes.Index(whole, []byte(`{"kind"`)) : bytes.IndexByte(whole, '\n')-1]
 	cases := 0
-	for at := 0; at < len(whole); at += byteStep() {
+	for at := 0; at < len(whole); at += memconn.Step(7) {
 		texts := [][]byte{whole[:at]}
 		for other := range 256 {
 			texts = append(texts, slices.Concat(whole[:at], []byte{byte(other)}, whole[at+1:]))

@@ -2,6 +2,9 @@ package managedfields
 
 import (
 	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Entry is an entry of metadata.managedFields.
@@ -11,6 +14,18 @@ type Entry struct {
 	Time string
 	// Fields is the FieldsV1.
 	Fields map[string]any
+}
+
+// ManagedFieldsEntry returns the entry without its fields, for selectors of callers.
+func (e Entry) ManagedFieldsEntry() metav1.ManagedFieldsEntry {
+	entry := metav1.ManagedFieldsEntry{
+		Manager: e.Manager, Operation: metav1.ManagedFieldsOperationType(e.Operation), APIVersion: e.APIVersion,
+		Subresource: e.Subresource, FieldsType: "FieldsV1",
+	}
+	if at, err := time.Parse(time.RFC3339, e.Time); err == nil {
+		entry.Time = &metav1.Time{Time: at}
+	}
+	return entry
 }
 
 // Operations of an [Entry].

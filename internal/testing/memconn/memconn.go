@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,6 +44,15 @@ type Fault struct {
 // String returns the fault for messages of failed tests.
 func (f Fault) String() string {
 	return fmt.Sprintf("%s %02x at byte %d, upward %v", f.Kind, f.Flip, f.At, f.Upward)
+}
+
+// Step returns the distance between two faults of a test: sparse, or 1 with ANYKIND_EVERY_BYTE=1, which takes a minute or two for each
+// package.
+func Step(sparse int) int {
+	if os.Getenv("ANYKIND_EVERY_BYTE") != "" {
+		return 1
+	}
+	return sparse
 }
 
 // Listener accepts connections in memory.

@@ -69,11 +69,7 @@ func (o *ownership) resolve(ctx context.Context, obj *unstructured.Object, confl
 	obj = withoutVersion(obj)
 	selects := command.KubectlManagers(live, o.isDefault)
 	for _, c := range conflict.Conflicts {
-		entry := metav1.ManagedFieldsEntry{Manager: c.Manager, Subresource: c.Subresource, Operation: metav1.ManagedFieldsOperationUpdate}
-		if c.APIVersion == "" {
-			entry.Operation = metav1.ManagedFieldsOperationApply
-		}
-		if !selects(entry) {
+		if !selects(c.ManagedFieldsEntry()) {
 			return nil, conflict
 		}
 	}
