@@ -23,6 +23,8 @@ type Change[T any] struct {
 	// FinalStateUnknown is set with Deleted if Object may not be the final state: either a relist revealed an unreported
 	// deletion, or an object with the same name was created before the consumer took the deletion.
 	FinalStateUnknown bool
+	// Merged is set with Modified if the cache had further states of the object between Old and Object.
+	Merged bool
 }
 
 // Changes returns every object and then every change, at the pace of the consumer: the cache does not wait. Pending changes of an
@@ -75,6 +77,8 @@ type pendingChange[T any] struct {
 	key          types.NamespacedName
 	delivered    stored[T]   // the last delivered state
 	stateChanges []Change[T] // of the zero key, in place of an object
+	merged       bool        // further states since delivered
+	returned     bool        // the object has left the scope of the cache since delivered
 	update[T]
 	prev, next *pendingChange[T]
 }
@@ -150,6 +154,9 @@ func (c *consumer[T]) queue(key types.NamespacedName, old stored[T], u update[T]
 		p = &pendingChange[T]{key: key, delivered: old}
 		c.push(p)
 		c.wake()
+	} else {
+		p.merged = p.merged || p.object != p.delivered && p.object != u.object
+		p.returned = p.returned || p.removed
 	}
 	p.update = u
 	if (u.deleted || u.removed) && !p.delivered.exists() {
@@ -224,8 +231,12 @@ func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
 	if old == nil {
 		return nil
 	}
-	if p.removed {
-		return []Change[T]{{Type: Removed, Object: old, Old: old}}
+	removed := Change[T]{Type: Removed, Object: old, Old: old}
+	switch {
+	case p.removed:
+		return []Change[T]{removed}
+	case p.returned && !p.deleted: // meanwhile changes were not seen
+		return []Change[T]{removed, {Type: watch.Added, Object: object}}
 	}
 	replaced := c.uidOf(p.delivered) != c.uidOf(p.object)
 	deleted := Change[T]{Type: watch.Deleted, Object: old, Old: old, FinalStateUnknown: true}
@@ -237,7 +248,7 @@ func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
 	case replaced:
 		return []Change[T]{deleted, {Type: watch.Added, Object: object}}
 	default:
-		return []Change[T]{{Type: watch.Modified, Object: object, Old: old}}
+		return []Change[T]{{Type: watch.Modified, Object: object, Old: old, Merged: p.merged}}
 	}
 }
 

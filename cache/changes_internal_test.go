@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 func liveHeap() int {
@@ -18,6 +19,41 @@ func liveHeap() int {
 	runtime.ReadMemStats(&stats)
 	return int(stats.HeapAlloc) //nolint:gosec // far less
 }
+
+// TestConsumer_MergesUpdates queues updates of an object, of which the first is delivered before.
+func TestConsumer_MergesUpdates(t *testing.T) {
+	type partial = metav1.PartialObjectMetadata
+	state := func(resourceVersion string) stored[partial] {
+		return stored[partial]{object: &partial{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", ResourceVersion: resourceVersion}}}
+	}
+	first, second, third := state("1"), state("2"), state("3")
+	left := update[partial]{object: first, removed: true}
+	for name, tc := range map[string]struct {
+		updates []update[partial]
+		want    []Change[partial]
+	}{
+		"one update":           {[]update[partial]{{object: second}}, []Change[partial]{{Type: watch.Modified, Object: second.object, Old: first.object}}},
+		"two updates":          {[]update[partial]{{object: second}, {object: third}}, []Change[partial]{{Type: watch.Modified, Object: third.object, Old: first.object, Merged: true}}},
+		"resync, update":       {[]update[partial]{{object: first}, {object: second}}, []Change[partial]{{Type: watch.Modified, Object: second.object, Old: first.object}}},
+		"update, resync":       {[]update[partial]{{object: second}, {object: second}}, []Change[partial]{{Type: watch.Modified, Object: second.object, Old: first.object}}},
+		"update, deletion":     {[]update[partial]{{object: second}, {object: third, deleted: true}}, []Change[partial]{{Type: watch.Deleted, Object: third.object, Old: first.object}}},
+		"left, returned":       {[]update[partial]{left, {object: second}}, []Change[partial]{{Type: Removed, Object: first.object, Old: first.object}, {Type: watch.Added, Object: second.object}}},
+		"left, returned, left": {[]update[partial]{left, {object: second}, left}, []Change[partial]{{Type: Removed, Object: first.object, Old: first.object}}},
+	} {
+		c := New(noSource{}, nil)
+		consumer := newConsumer[partial]()
+		for _, u := range tc.updates {
+			consumer.queue(types.NamespacedName{Namespace: "shop", Name: "web"}, first, u)
+		}
+		assert.Equal(t, tc.want, c.changesOf(consumer.next()), name)
+	}
+}
+
+type noSource struct {
+	Source[metav1.PartialObjectMetadata]
+}
+
+func (noSource) Path(string) (string, error) { return "/api/v1/pods", nil }
 
 // TestConsumer_FreesMemoryOfTakenChanges takes the changes of an initial list and then those of a few objects.
 func TestConsumer_FreesMemoryOfTakenChanges(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
@@ -134,4 +135,42 @@ func ExampleOperator_WatchKind() {
 	defer cancel()
 	fmt.Println(errors.Is(operator.Run(ctx), context.DeadlineExceeded))
 	// Output: true
+}
+
+func ExampleGenerationChanged() {
+	before := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web", "generation": int64(2), "resourceVersion": "7"}}}
+	after := before.DeepCopy()
+	after.SetResourceVersion("8")
+	after.Object["status"] = map[string]any{"checkedAt": "2025-01-01T00:00:00Z"}
+	update := controller.UpdateEvent{ObjectOld: before, ObjectNew: after}
+	fmt.Println(controller.GenerationChanged(update), controller.ResourceVersionChanged(update))
+	// Output: false true
+}
+
+func ExampleLabelChanged() {
+	before := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web", "labels": map[string]any{"tier": "front"}}}}
+	after := before.DeepCopy()
+	after.SetLabels(map[string]string{"tier": "back"})
+	update := controller.UpdateEvent{ObjectOld: before, ObjectNew: after}
+	fmt.Println(controller.LabelChanged(update), controller.AnnotationChanged(update))
+	// Output: true false
+}
+
+func ExampleTerminalError() {
+	err := fmt.Errorf("check the spec: %w", controller.TerminalError(errors.New("no such size")))
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, controller.TerminalError(nil)))
+	// Output:
+	// check the spec: terminal error: no such size
+	// true
+}
+
+func ExampleRetryAfter() {
+	busy := errors.New("busy")
+	reconcile := func(context.Context, types.NamespacedName) (time.Duration, error) {
+		return 0, controller.RetryAfter(busy, time.Minute)
+	}
+	_, err := reconcile(context.Background(), types.NamespacedName{})
+	fmt.Println(err, errors.Is(err, busy))
+	// Output: busy true
 }

@@ -14,9 +14,9 @@ import (
 // ChangeTracker is the changeTracker of an Operator's watch.
 type ChangeTracker struct{ changeTracker }
 
-func NewChangeTracker(objects *cache.Cache[unstructured.Object], handler Handler) *ChangeTracker {
+func NewChangeTracker(objects *cache.Cache[unstructured.Object], handler Handler, predicates ...Predicate) *ChangeTracker {
 	return &ChangeTracker{changeTracker{
-		handler: handler, objects: objects,
+		handler: handler, predicates: predicates, objects: objects,
 		handled: map[types.NamespacedName]handledObject{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
 	}}
 }

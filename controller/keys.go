@@ -44,11 +44,14 @@ type Keys[K comparable] struct {
 }
 
 // RunKeys is [Run] for keys of any type, such as the keys of package fleet with a cluster. It starts at once: opts.Triggers must be
-// empty.
+// empty, and so must opts.Predicates.
 func RunKeys[K comparable](ctx context.Context, keys Keys[K], reconcile func(ctx context.Context, key K) (after time.Duration, err error), opts *Options) error {
 	r := newKeyRunner(opts, keys, reconcile)
 	if len(r.opts.Triggers) > 0 {
 		return errors.New("run a controller: Options.Triggers of RunKeys must be empty (add the keys in Keys.Enqueue)")
+	}
+	if len(r.opts.Predicates) > 0 {
+		return errors.New("run a controller: Options.Predicates of RunKeys must be empty (drop changes in Keys.Enqueue)")
 	}
 	if r.opts.Sharding != nil {
 		return errors.New("run a controller: Options.Sharding of RunKeys must be nil (see Keys.Admit)")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -57,7 +58,9 @@ type watchFunc func(ctx context.Context) error
 //
 // While the server does not serve the resource there are no changes. An object counts as deleted only if the API reports it, if a
 // complete list lacks it, or if its CustomResourceDefinition is deleted or replaced (new UID). Errors and panics are logged, and
-// the handler is called again after a backoff, with the current state of the object.
+// the handler is called again after a backoff, with the current state of the object. A [TerminalError] of Added or Modified is
+// repeated after the next change, a TerminalError of Deleted never. An update dropped by Options.Predicates is part of the next
+// Modified.
 type Handler func(ctx context.Context, change cache.Change[unstructured.Object]) error
 
 // NewOperator returns an operator without watches. opts.Triggers is ignored. Each watch has its own queue and Options.Workers
@@ -154,7 +157,7 @@ func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, 
 		cacheOpts.Shard = shard.New(opts.Sharding.Field())
 	}
 	t := &changeTracker{
-		handler: handler, objects: cache.New(resource, cacheOpts),
+		handler: handler, predicates: opts.Predicates, objects: cache.New(resource, cacheOpts),
 		handled: map[types.NamespacedName]handledObject{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
 		removed: map[types.NamespacedName]struct{}{},
 	}
@@ -179,8 +182,9 @@ func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, 
 
 // changeTracker computes the changes of each object: the difference between the last handled state and the cache.
 type changeTracker struct {
-	handler Handler
-	objects *cache.Cache[unstructured.Object]
+	handler    Handler
+	predicates []Predicate
+	objects    *cache.Cache[unstructured.Object]
 
 	mu      sync.Mutex
 	handled map[types.NamespacedName]handledObject
@@ -203,6 +207,10 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[type
 		if change.Object == nil {
 			continue
 		}
+		passed, err := passes(t.predicates, change)
+		if err != nil {
+			return err
+		}
 		key := cache.KeyOf(change.Object)
 		t.mu.Lock()
 		switch change.Type {
@@ -213,7 +221,9 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[type
 		default:
 		}
 		t.mu.Unlock()
-		queue.Add(key)
+		if passed {
+			queue.Add(key)
+		}
 	}
 	return t.objects.WaitForStop(ctx)
 }
@@ -240,10 +250,18 @@ func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName)
 			deleted = cache.Change[unstructured.Object]{Type: watch.Deleted, Object: old, FinalStateUnknown: true}
 		}
 		deleted.Old = old
-		if err := t.handle(ctx, key, deleted); err != nil {
-			return err
+		deletedErr := t.handle(ctx, key, deleted)
+		if current == nil || deletedErr != nil && !isTerminal(deletedErr) {
+			return deletedErr
 		}
-		last = handledObject{}
+		err := t.handle(ctx, key, cache.Change[unstructured.Object]{Type: watch.Added, Object: current})
+		if err == nil {
+			return deletedErr
+		}
+		if deletedErr != nil { // only the error of Added decides about a retry
+			return fmt.Errorf("%w (the deletion before: %v)", err, deletedErr) //nolint:errorlint // see above
+		}
+		return err
 	}
 	switch {
 	case current == nil:
@@ -288,15 +306,16 @@ func (t *changeTracker) handle(ctx context.Context, key types.NamespacedName, ch
 	if change.Type == watch.Added {
 		t.setHandled(key, handledObject{state: object})
 	}
-	if err := t.handler(ctx, change); err != nil {
-		return err
-	}
-	if change.Type == watch.Deleted {
+	err := t.handler(ctx, change)
+	if change.Type == watch.Deleted && (err == nil || isTerminal(err)) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.handled, key)
 		delete(t.deleted, key)
-		return nil
+		return err
+	}
+	if err != nil {
+		return err
 	}
 	t.setHandled(key, handledObject{object, true})
 	return nil

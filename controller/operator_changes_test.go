@@ -48,9 +48,13 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 		"deleted while creation fails": {"ADDED u1 1, fail meanwhile, DELETED u1 2, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
 		"all fail, replaced": {"ADDED u1 1, fail, DELETED u1 2, ADDED u2 3, fail, DELETED u2 4, reconcile",
 			[]string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 1 was 1 final state unknown"}},
-		"change fails":             {"ADDED u1 1, reconcile, MODIFIED u1 2, fail, MODIFIED u1 3, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1", "MODIFIED u1 3 was 1"}},
-		"deletion fails":           {"ADDED u1 1, reconcile, DELETED u1 2, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1"}},
-		"deletion fails, replaced": {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"change fails":                       {"ADDED u1 1, reconcile, MODIFIED u1 2, fail, MODIFIED u1 3, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1", "MODIFIED u1 3 was 1"}},
+		"deletion fails":                     {"ADDED u1 1, reconcile, DELETED u1 2, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1"}},
+		"creation is terminal":               {"ADDED u1 1, terminal, MODIFIED u1 2, reconcile", []string{"ADDED u1 1", "ADDED u1 2"}},
+		"deletion is terminal":               {"ADDED u1 1, reconcile, DELETED u1 2, terminal, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"deletion is terminal, replaced":     {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, terminal once, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"deletion and creation are terminal": {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, terminal, MODIFIED u2 4, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3", "ADDED u2 4"}},
+		"deletion fails, replaced":           {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -88,6 +92,12 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 					case "reconcile":
 					case "fail":
 						want = errors.New("not now")
+					case "terminal":
+						want = controller.TerminalError(errors.New("never"))
+					case "terminal once":
+						want = controller.TerminalError(errors.New("never"))
+						err := want
+						handled = func() error { defer func() { err = nil }(); return err }
 					case "panic":
 						handled = func() error { panic("not now") }
 					case "fail meanwhile":
@@ -101,7 +111,7 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 						continue
 					}
 					reconcile := func() {
-						assert.Equal(t, want, tracker.Reconcile(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}))
+						assert.ErrorIs(t, tracker.Reconcile(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}), want)
 					}
 					if steps[i] == "panic" {
 						assert.Panics(t, reconcile)

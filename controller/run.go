@@ -26,8 +26,9 @@ import (
 )
 
 // ReconcileFunc brings the cluster in line with an object, or with its absence. It gets the key alone, reads the current state
-// from the cache, and may be called any number of times. Errors and panics are logged, and the call is repeated after a backoff.
-// With after > 0 the call is repeated after this duration, even if a change triggers an earlier call.
+// from the cache, and may be called any number of times. Errors and panics are logged, and the call is repeated after the delay of
+// Options.Queue.RateLimiter, unless the error is a [TerminalError] or from [RetryAfter]. With after > 0 and no error the call is
+// repeated after this duration, even if a change triggers an earlier call.
 type ReconcileFunc func(ctx context.Context, key types.NamespacedName) (after time.Duration, err error)
 
 // Options configure [Run] and [Operator]. nil and zero values mean the defaults.
@@ -36,6 +37,9 @@ type Options struct {
 	Workers int
 	// Triggers are caches of related objects. Their changes trigger reconciles; see [Owns] and [Watches].
 	Triggers []Trigger
+	// Predicates drop updates of the reconciled objects: an update is reconciled if all of them return true. Changes of Triggers
+	// have the predicates of [Owns] and [Watches].
+	Predicates []Predicate
 	// Grace is how long running reconciles may continue after the end of ctx, before their own ctx ends. 0 means 30 seconds. If
 	// the Lease of leaderelection.Run is lost, before or meanwhile, their ctx ends at once.
 	Grace time.Duration
@@ -93,7 +97,7 @@ func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], recon
 	r := newRunner(opts, resourceOf(c), c, reconcile)
 	var s *shards
 	keyOf := func(obj *T) []types.NamespacedName { return []types.NamespacedName{cache.KeyOf(P(obj))} }
-	own := watches(c, keyOf, func(change cache.Change[T]) {
+	own := watches(c, keyOf, r.opts.Predicates, func(change cache.Change[T]) {
 		if s != nil && change.Type == watch.Deleted {
 			s.deleted.Store(cache.KeyOf(P(change.Object)), P(change.Object).GetUID())
 		}
@@ -279,7 +283,7 @@ func (r *runner[K]) reconcileKey(ctx, reconcileCtx context.Context, key K, objec
 	panicErr := r.callOnReconcile(result)
 	if err != nil {
 		r.loggerOf(key).Error("reconcile failed", "failures", r.queue.NumRequeues(key)+1, "error", err)
-		r.queue.AddRateLimited(key)
+		r.retry(key, err)
 		return panicErr
 	}
 	r.queue.Forget(key)
@@ -287,6 +291,19 @@ func (r *runner[K]) reconcileKey(ctx, reconcileCtx context.Context, key K, objec
 		r.queue.AddAfter(key, after)
 	}
 	return panicErr
+}
+
+// retry adds a key again after a failed reconcile.
+func (r *runner[K]) retry(key K, err error) {
+	var chosen *retryAfterError
+	switch {
+	case isTerminal(err):
+		r.queue.Forget(key)
+	case errors.As(err, &chosen):
+		r.queue.AddWithOptions(key, &workqueue.AddOptions{After: chosen.delay, RateLimited: true})
+	default:
+		r.queue.AddRateLimited(key)
+	}
 }
 
 func (r *runner[K]) callReconcile(ctx context.Context, key K, object types.NamespacedName) (after time.Duration, err error) {

@@ -32,13 +32,13 @@ type triggerCache interface {
 
 // Watches returns a Trigger for the changes of c. A change reconciles keys(old state) and keys(new state). keys must be quick and
 // only read the object. A panic in keys ends [Run]: it would miss changes from then on. An object that leaves the namespaces or the shard
-// of c reconciles nothing.
-func Watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName) Trigger {
-	return watches(c, keys, func(cache.Change[T]) {})
+// of c reconciles nothing. An update reconciles nothing unless all predicates return true.
+func Watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName, predicates ...Predicate) Trigger {
+	return watches(c, keys, predicates, func(cache.Change[T]) {})
 }
 
 // watches calls handle with each change before its keys are added.
-func watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName, handle func(cache.Change[T])) Trigger {
+func watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName, predicates []Predicate, handle func(cache.Change[T])) Trigger {
 	return Trigger{c, func(ctx context.Context, queue *workqueue.Queue[types.NamespacedName], log *slog.Logger) error {
 		low := &workqueue.AddOptions{Priority: lowPriority}
 		synced := false
@@ -48,6 +48,11 @@ func watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName, han
 			handle(change)
 			synced = synced || change.Type == dynamic.Synced
 			if change.Type == cache.Removed {
+				continue
+			}
+			if passed, err := passes(predicates, change); err != nil {
+				return err
+			} else if !passed {
 				continue
 			}
 			var opts *workqueue.AddOptions
@@ -81,12 +86,12 @@ func callKeys[T any](keys func(*T) []types.NamespacedName, obj *T) (found []type
 }
 
 // Owns returns a Trigger for the changes of c. A change reconciles the object's controller. owner is a handle on the reconciled
-// resource. Objects without a controller of this kind trigger nothing. See
+// resource. Objects without a controller of this kind trigger nothing. predicates are those of [Watches]. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
 func Owns[T any, P interface {
 	cache.Object[T]
 	GetOwnerReferences() []metav1.OwnerReference
-}](c *cache.Cache[T], owner *dynamic.Resource) Trigger {
+}](c *cache.Cache[T], owner *dynamic.Resource, predicates ...Predicate) Trigger {
 	kind := owner.APIResource().GVK.GroupKind()
 	namespaced := owner.APIResource().Namespaced
 	return Watches(c, func(obj *T) []types.NamespacedName {
@@ -102,7 +107,7 @@ func Owns[T any, P interface {
 			return []types.NamespacedName{key}
 		}
 		return nil
-	})
+	}, predicates...)
 }
 
 // servedLog logs when the server stops serving a resource and when it serves it again.

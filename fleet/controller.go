@@ -23,7 +23,7 @@ type ReconcileFunc func(ctx context.Context, key Key) (after time.Duration, err 
 
 // RunOptions configure [Run]. nil and zero values mean the defaults.
 type RunOptions struct {
-	// Options are those of controller.Run, except that 0 Workers are 16. Its Triggers must be empty.
+	// Options are those of controller.Run, except that 0 Workers are 16. Its Triggers and Predicates must be empty.
 	controller.Options
 	// Triggers are caches of related objects. Their changes trigger reconciles.
 	Triggers []Trigger

@@ -40,10 +40,12 @@ type Queue[K comparable] struct {
 	timer    *time.Timer // for the first of delayed; nil until the first delay
 	failures map[K]int   // calls of AddRateLimited since Forget
 	working  int         // keys between Get and Done
-	waiters  []chan struct{}
-	idle     []chan struct{} // reused channels of former waiters
-	state    state
-	drained  chan struct{} // closed when the queue has shut down and all keys are done
+	// unfinished has the items between Get and Hold or Done; nil without Metrics.OnNew.
+	unfinished map[*item[K]]struct{}
+	waiters    []chan struct{}
+	idle       []chan struct{} // reused channels of former waiters
+	state      state
+	drained    chan struct{} // closed when the queue has shut down and all keys are done
 
 	scheduler *Scheduler // of the last Get; nil for none
 }
@@ -86,7 +88,7 @@ type Options struct {
 }
 
 // Metrics are optional callbacks; nil callbacks cost nothing. They are called sequentially, under the queue's lock: they must be
-// quick, like a gauge or a histogram, and must not use the queue. The names in brackets are Kubernetes' own metrics,
+// quick, like a gauge or a histogram, and must not use the queue. OnNew is called without the lock. The names in brackets are Kubernetes' own metrics,
 // https://kubernetes.io/docs/reference/instrumentation/metrics/. A panic reaches the caller of the queue's method; a delayed key
 // becoming due has no caller, see Options.OnPanic.
 type Metrics struct {
@@ -100,6 +102,10 @@ type Metrics struct {
 	OnDone func(worked time.Duration)
 	// OnRetry is called for each AddRateLimited (workqueue_retries_total).
 	OnRetry func()
+	// OnNew is called by New, with a function for gauges that are read at a scrape. The function returns the current working time
+	// of all keys with a worker: their sum (workqueue_unfinished_work_seconds) and the longest
+	// (workqueue_longest_running_processor_seconds). It is safe for concurrent use.
+	OnNew func(unfinished func() (sum, longest time.Duration))
 }
 
 // New returns an empty queue.
@@ -110,6 +116,10 @@ func New[K comparable](opts *Options) *Queue[K] {
 	}
 	if q.opts.RateLimiter == nil {
 		q.opts.RateLimiter = ExponentialBackoff(0, 0)
+	}
+	if q.opts.Metrics.OnNew != nil {
+		q.unfinished = map[*item[K]]struct{}{}
+		q.opts.Metrics.OnNew(q.unfinishedWork)
 	}
 	return q
 }
@@ -315,15 +325,30 @@ func (q *Queue[K]) handOut(it *item[K]) {
 	it.working = true
 	q.working++
 	q.reportDepth()
-	if q.opts.Metrics.OnGet != nil || q.opts.Metrics.OnDone != nil {
+	if q.opts.Metrics.OnGet != nil || q.opts.Metrics.OnDone != nil || q.unfinished != nil {
 		it.gotAt = q.now()
+	}
+	if q.unfinished != nil {
+		q.unfinished[it] = struct{}{}
 	}
 	if q.opts.Metrics.OnGet != nil {
 		q.opts.Metrics.OnGet(it.gotAt - it.addedAt)
 	}
 }
 
+func (q *Queue[K]) unfinishedWork() (sum, longest time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	for it := range q.unfinished {
+		sum += now - it.gotAt
+		longest = max(longest, now-it.gotAt)
+	}
+	return sum, longest
+}
+
 func (q *Queue[K]) reportDone(it *item[K]) {
+	delete(q.unfinished, it)
 	if q.opts.Metrics.OnDone != nil {
 		q.opts.Metrics.OnDone(q.now() - it.gotAt)
 	}

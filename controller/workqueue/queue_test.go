@@ -646,6 +646,34 @@ func TestQueue_MetricsOfEveryStep(t *testing.T) {
 	})
 }
 
+func TestQueue_UnfinishedWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var unfinished func() (sum, longest time.Duration)
+		q := workqueue.New[string](&workqueue.Options{Metrics: workqueue.Metrics{OnNew: func(f func() (sum, longest time.Duration)) { unfinished = f }}})
+		check := func(wantSum, wantLongest time.Duration) {
+			sum, longest := unfinished()
+			assert.Equal(t, [2]time.Duration{wantSum, wantLongest}, [2]time.Duration{sum, longest})
+		}
+		q.Add("a")
+		q.Add("b")
+		time.Sleep(time.Minute)
+		check(0, 0)
+		_, _ = q.Get(t.Context())
+		time.Sleep(time.Second)
+		_, _ = q.Get(t.Context())
+		time.Sleep(2 * time.Second)
+		check(5*time.Second, 3*time.Second)
+		q.Done("a")
+		check(2*time.Second, 2*time.Second)
+		q.Hold("b")
+		check(0, 0)
+		q.Done("b")
+		q.Add("a")
+		_, _ = q.Get(t.Context())
+		check(0, 0)
+	})
+}
+
 func TestQueue_HoldKeepsKeyUntilDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var worked []time.Duration

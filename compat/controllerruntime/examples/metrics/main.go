@@ -107,6 +107,12 @@ func queueMetrics(registry prometheus.Registerer, name string) workqueue.Metrics
 	}
 	depth := factory.NewGauge(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "Keys that are ready.", ConstLabels: prometheus.Labels{"priority": ""}})
 	return workqueue.Metrics{
+		OnNew: func(unfinished func() (sum, longest time.Duration)) {
+			factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "workqueue_unfinished_work_seconds", Help: "Working time of keys with a worker."},
+				func() float64 { sum, _ := unfinished(); return sum.Seconds() })
+			factory.NewGaugeFunc(prometheus.GaugeOpts{Name: "workqueue_longest_running_processor_seconds", Help: "Longest time for which a worker has had a key."},
+				func() float64 { _, longest := unfinished(); return longest.Seconds() })
+		},
 		OnDepth: func(keys int) { depth.Set(float64(keys)) },
 		OnAdd:   counter("workqueue_adds_total", "Keys that were added."),
 		OnGet:   histogram("workqueue_queue_duration_seconds", "Time for which a key was ready."),
