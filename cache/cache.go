@@ -86,6 +86,12 @@ type Options[T any] struct {
 	// Under go test every cache compares hashes of a sample by default: the first 64 stored objects, and then every 64th. The
 	// variable's value false, DisableInterning and Pack turn the sampling off.
 	DetectMutations bool
+	// Audit compares the cache with the server from time to time, and lists the objects again after a difference. nil means never.
+	// Names, UIDs and resourceVersions are compared, for each namespace and shard of the cache on its own, by lists of metadata at
+	// the cache's resourceVersion. A difference is a lost event, a wrong watch cache of the server, or a defect. Health returns a
+	// difference until an audit finds none. Transform must keep UID and resourceVersion. The source must be a handle of package
+	// dynamic; otherwise every audit fails.
+	Audit *Audit
 }
 
 // interns reports whether full objects share equal parts. Packed objects share nothing.
@@ -110,6 +116,7 @@ type Cache[T any] struct {
 	scope     scope
 	waiters   waiters
 	writes    trackedWrites
+	audits    audits[T]
 	synced    bool // since the first Synced
 	notServed bool
 	lastErr   error // of the last interruption
@@ -144,6 +151,8 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 		c.streams[namespace] = &streamState{}
 	}
 	c.mutations = newMutationDetector(&c.opts)
+	c.audits.differences = map[*auditor[T]][]Difference{}
+	c.audits.leftOut = map[types.NamespacedName]ObjectVersion{}
 	for name := range c.opts.Indexes {
 		c.indexes[name] = index[T]{}
 	}
@@ -207,7 +216,15 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 	}
 	followOpts := c.followOptions()
 	followOpts.KnownObjects = c.knownObjects()
-	followOpts.OnProgress = func(resourceVersion string) { c.setResourceVersion("", resourceVersion) }
+	audit := c.newAuditor(nil, c.source)
+	if audit != nil {
+		background.Go(func() { audit.run(ctx) })
+	}
+	followOpts.Relist = audit.requests()
+	followOpts.OnProgress = func(resourceVersion string) {
+		c.setResourceVersion("", resourceVersion)
+		audit.progress(resourceVersion)
+	}
 	followOpts.OnInterruption = func(i dynamic.Interruption) { c.handleInterruption("", i) }
 	for change, err := range c.source.Follow(ctx, followOpts) {
 		if err != nil {
@@ -242,13 +259,17 @@ func (c *Cache[T]) apply(change dynamic.Change[T]) {
 	switch change.Type {
 	case watch.Added, watch.Modified:
 		key := KeyOf(c.metaOf(change.Object)) // before Transform, which may change the key
+		received := c.objectVersion(stored[T]{object: change.Object})
 		if obj := c.transform(key, change.Object); obj != nil {
 			c.put(key, c.intern(key, obj))
+			received = ObjectVersion{}
 		} else {
 			c.remove(key, update[T]{deleted: true})
 		}
+		c.setLeftOut(key, received)
 	case watch.Deleted:
 		key := KeyOf(c.metaOf(change.Object))
+		c.setLeftOut(key, ObjectVersion{})
 		last := update[T]{deleted: true, finalStateUnknown: change.FinalStateUnknown}
 		if !change.FinalStateUnknown {
 			last.object.object = c.transform(key, change.Object)

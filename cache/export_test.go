@@ -1,5 +1,18 @@
 package cache
 
+import "k8s.io/apimachinery/pkg/types"
+
+// PatchStore replaces a stored object, or removes it if obj is nil, as a defect would.
+func (c *Cache[T]) PatchStore(key types.NamespacedName, obj *T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if obj == nil {
+		c.objects.remove(key)
+		return
+	}
+	c.objects.set(key, &entry[T]{stored: stored[T]{object: obj}})
+}
+
 // Entries returns the number of objects, index values and pending changes of a cache.
 func (c *Cache[T]) Entries() int {
 	c.mu.RLock()

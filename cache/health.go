@@ -10,7 +10,8 @@ import (
 
 // Health returns nil if the cache has synced and its stream is not interrupted. Otherwise it returns the reason: Run has not been
 // called or has ended, the cache has not synced, an error interrupts the stream, or the server does not serve the resource. After
-// an interruption the cache is healthy again as soon as the server has accepted the next request.
+// an interruption the cache is healthy again as soon as the server has accepted the next request. After a difference found by
+// Options.Audit it is healthy again once an audit has found none, a minute later at the earliest.
 //
 // If the server rejects only a part of Options.Namespaces, Health returns a *[RejectedError] until these namespaces have synced.
 func (c *Cache[T]) Health() error {
@@ -34,6 +35,8 @@ func (c *Cache[T]) Health() error {
 		return fmt.Errorf("cache %s: interrupted: %w", path, interrupted)
 	case c.notServed:
 		return fmt.Errorf("cache %s: the server does not serve the resource", path)
+	case len(c.audits.differences) > 0:
+		return fmt.Errorf("cache %s: audit: %s", path, c.audits.String())
 	case rejected != nil:
 		return &RejectedError{path, rejected}
 	default:

@@ -53,6 +53,9 @@ func (m *partitionMerger[T]) start(ctx context.Context, p *partition[T]) {
 	p.cache = m.cache
 	p.handled = make(chan struct{}, 1)
 	m.partitions = append(m.partitions, p)
+	if p.audit = m.cache.newAuditor(p, p.source); p.audit != nil {
+		m.all.Go(func() { p.audit.run(ctx) })
+	}
 	m.all.Go(func() { p.follow(ctx, m.events) })
 }
 
@@ -89,6 +92,9 @@ func (m *partitionMerger[T]) handle(ctx context.Context, event partitionEvent[T]
 	case event.version != "": // the initial list is complete
 		m.removeMissing(p)
 		m.updateStream(p.namespace, p.setVersion(event.version))
+		if len(p.seen) == 0 { // otherwise the cache has later changes, too
+			p.audit.progress(event.version)
+		}
 	case event.change.Type == dynamic.Started:
 		p.rejected = nil
 		p.state = ""

@@ -33,6 +33,7 @@ type partition[T any] struct {
 	source    Source[T]
 	stop      context.CancelFunc
 	handled   chan struct{} // receives after each event
+	audit     *auditor[T]
 
 	resourceVersion string          // up to which the cache has the changes; "" before the initial list
 	seen            []seenPartition // of other partitions, which this one has taken over at an earlier resourceVersion
@@ -141,6 +142,7 @@ func (p *partition[T]) followOnce(ctx context.Context, resourceVersion string, s
 	opts.Shard = p.shard
 	opts.ResourceVersion = resourceVersion
 	opts.KnownObjects = p.knownObjects()
+	opts.Relist = p.audit.requests()
 	opts.OnProgress = func(version string) { send(partitionEvent[T]{version: version}) }
 	opts.OnUnsharded = func() { send(partitionEvent[T]{unsharded: true}) }
 	opts.OnInterruption = func(i dynamic.Interruption) { send(partitionEvent[T]{interruption: &i}) }

@@ -69,6 +69,8 @@ type FollowOptions struct {
 	OnProgress func(resourceVersion string)
 	// OnInterruption is called for every interruption of the stream, before the delay.
 	OnInterruption func(Interruption)
+	// Relist makes Follow list all objects with each received value, and emit the differences only. The list is by pages.
+	Relist <-chan struct{}
 }
 
 // Interruption describes why a stream of [Handle.Follow] ended and how Follow recovers.
@@ -157,6 +159,7 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	defer cancel()
 	options := reflector.Options[item]{
 		Source: &f.source, Emit: emit, Known: opts.KnownObjects, ResourceVersion: opts.ResourceVersion, Evidence: &f.definition,
+		Relist:    opts.Relist,
 		ListFirst: isTable, // rows are printed, in the order of a list
 	}
 	if report := opts.OnProgress; report != nil {

@@ -387,3 +387,27 @@ func TestFollow_CallbackPanicLeavesNothingOpen(t *testing.T) {
 		})
 	}
 }
+
+// TestFollow_RequestedRelist loses events, which a requested relist finds.
+func TestFollow_RequestedRelist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		initial := scripted.Event("ADDED", podJSON("a", "u1", "1")) + scripted.Event("ADDED", podJSON("b", "u2", "2")) + initialEventsEnd("4")
+		r, server := exchanging(t, answer{body: initial, stays: true}, refuses(403, "Forbidden"),
+			answer{body: podList("9", podJSON("b", "u2", "7"), podJSON("c", "u3", "8"))}, answer{stays: true})
+		var seen interruptions
+		opts := seen.options()
+		relist := make(chan struct{}, 1)
+		opts.Relist = relist
+		got := followFor(t, r, opts, 7, func(change dynamic.Change[unstructured.Object]) {
+			if change.Type == dynamic.Synced {
+				relist <- struct{}{}
+			}
+		})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED", "MODIFIED b u2 7", "ADDED c u3 8", "DELETED a u1 1 inferred"}, got)
+		assert.Equal(t, []string{watchListQuery, "", ""}, listWatchQueries(t, server)[:3], "a denial does not end it")
+		require.Len(t, seen, 2)
+		assert.EqualError(t, seen[0].Err, "a relist was requested")
+		assert.True(t, seen[0].Relist)
+		assert.Zero(t, seen[0].Delay)
+	})
+}

@@ -75,6 +75,12 @@ func (r *reflector[T]) recover(ctx context.Context, err error, lasted time.Durat
 	if ctx.Err() != nil {
 		return r.contextError(ctx)
 	}
+	if errors.Is(err, errRelistRequested) {
+		r.version = ""
+		r.pages = true
+		r.interrupt(Interruption{Err: err, Relist: true})
+		return nil
+	}
 	if r.version == "" && r.usesWatchList() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
 		r.watchList.disable(watchListRetryInterval) // a request that is invalid in itself fails as a list, too
 		return nil
@@ -127,11 +133,7 @@ func (r *reflector[T]) backOff(ctx context.Context, i Interruption, lasted time.
 	if seconds, ok := apierrors.SuggestsClientDelay(i.Err); ok {
 		i.Delay = max(i.Delay, time.Duration(seconds)*time.Second)
 	}
-	r.interruptions++
-	i.Count = r.interruptions
-	if r.OnInterruption != nil {
-		r.OnInterruption(i)
-	}
+	r.interrupt(i)
 	isServedAgain, err := r.unserved.wait(ctx, retry.Jitter(ctx, i.Delay))
 	if err != nil {
 		return r.contextError(ctx)
@@ -140,6 +142,15 @@ func (r *reflector[T]) backOff(ctx context.Context, i Interruption, lasted time.
 		r.failures = 0
 	}
 	return nil
+}
+
+// interrupt counts an interruption and calls OnInterruption.
+func (r *reflector[T]) interrupt(i Interruption) {
+	r.interruptions++
+	i.Count = r.interruptions
+	if r.OnInterruption != nil {
+		r.OnInterruption(i)
+	}
 }
 
 // contextError returns the error after the end of ctx. Before the first Synced it includes the last error.

@@ -83,6 +83,8 @@ type Options[T any] struct {
 	FirstDenialGrace time.Duration
 	// MaxDelay bounds the delay between requests. The default is five seconds, and less for 404.
 	MaxDelay time.Duration
+	// Relist requests a relist with each received value. nil never does.
+	Relist <-chan struct{}
 }
 
 // Run lists and watches until a terminal error occurs, ctx ends, or a callback returns an error.
@@ -91,7 +93,7 @@ func Run[T any](ctx context.Context, opts Options[T]) error {
 	defer r.unserved.end()
 	for {
 		start := time.Now()
-		err := r.listAndWatch(ctx)
+		err := r.listAndWatchUntilRequest(ctx)
 		if r.stopped != nil {
 			return r.stopped
 		}
@@ -109,6 +111,7 @@ type reflector[T any] struct {
 	version string           // resourceVersion to resume from; "" requires a relist
 	emitted versions         // same as Known; nil if the caller keeps the objects
 	missing map[Key]struct{} // known objects not received in the current list; nil outside of a list
+	pages   bool             // a requested relist is not complete: it lists by pages
 	stopped error            // from a callback
 	event   Event[T]         // of a watch
 	marker  Event[T]         // emitted without an object
@@ -143,7 +146,9 @@ func newReflector[T any](opts Options[T]) *reflector[T] {
 
 func (r *reflector[T]) hasSynced() bool { return r.state >= synced }
 
-func (r *reflector[T]) usesWatchList() bool { return !r.ListFirst && r.watchList.isUsable() }
+func (r *reflector[T]) usesWatchList() bool {
+	return !r.ListFirst && !r.pages && r.watchList.isUsable()
+}
 
 // listAndWatch watches until an error occurs or the server closes the stream; the latter returns nil. Without a resourceVersion
 // the watch begins with all objects or follows a list.
@@ -311,6 +316,7 @@ func (r *reflector[T]) complete(version string) error {
 		return err
 	}
 	r.version = version
+	r.pages = false
 	return r.setCurrent()
 }
 

@@ -4,6 +4,8 @@
 package faultproxy
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -35,6 +37,7 @@ type Proxy struct {
 	storm       bool
 	maxCut      int // maximum number of bytes before a cut
 	noWatchList bool
+	lost        string // watch events with this text are lost; "" loses none
 	valid       *credential
 	rng         *rand.Rand
 	faults      map[string]int
@@ -96,6 +99,38 @@ func (p *Proxy) WithoutWatchList() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.noWatchList = true
+}
+
+// Lose drops JSON watch events with a text, such as the name of an object. "" drops none.
+func (p *Proxy) Lose(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost = text
+}
+
+func (p *Proxy) isLost(event []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost != "" && bytes.Contains(event, []byte(p.lost))
+}
+
+// events returns the events of a watch that are not lost.
+func (p *Proxy) events(body io.Reader) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() {
+		buffered := bufio.NewReader(body)
+		for {
+			event, err := buffered.ReadBytes('\n')
+			if !p.isLost(event) {
+				_, _ = writer.Write(event)
+			}
+			if err != nil {
+				_ = writer.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	return reader
 }
 
 // Faults returns the number of requests for each fault name.
@@ -186,7 +221,13 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 		}
 	}
 	w.WriteHeader(response.StatusCode)
-	p.copy(w, r, response.Body, f)
+	if !r.URL.Query().Has("watch") {
+		p.copy(w, r, response.Body, f)
+		return
+	}
+	events := p.events(response.Body)
+	defer events.Close() // before the body: a pending event is not delivered any more
+	p.copy(w, r, events, f)
 }
 
 func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f fault) {
