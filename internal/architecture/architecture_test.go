@@ -42,7 +42,7 @@ var allowedImports = map[string][]string{
 	"inventory":                 {"cache", "cache/packed", "discovery", "dynamic", "readiness", "unstructured"},
 	"plan":                      {"applyset", "discovery", "dynamic", "inventory", "restmapper", "transport", "unstructured", "unstructured/manifest"},
 	"schema":                    {"transport", "unstructured"},
-	"cache":                     {"dynamic", "shard"},
+	"cache":                     {"dynamic", "shard", "unstructured"},
 	"cache/packed":              {"cache", "unstructured"},
 	"controller":                {"cache", "controller/leaderelection", "controller/sharding", "controller/workqueue", "dynamic", "shard", "unstructured"},
 	"controller/workqueue":      {},
