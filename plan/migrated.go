@@ -12,9 +12,10 @@ import (
 )
 
 // migrate returns the answer for an object whose fields move to the field manager before the apply ([Options.Migrates]). Conflicts with
-// the selected managers alone are none. Fields that only they own leave the object: a dry run of an update has the server's result.
+// the selected managers alone are none unless [Options.MigratesLater]. Fields that only they own leave the object: a dry run of an
+// update has the server's result.
 func (p *planner) migrate(ctx context.Context, dryRun *dynamic.Resource, it *item, found answer) answer {
-	if p.options.Migrates == nil || p.options.Set != nil || it.Live == nil || found.planned == nil {
+	if p.options.Migrates == nil || p.options.Set != nil || it.Live == nil || found.planned == nil || (p.options.MigratesLater && found.err != nil) {
 		return found
 	}
 	selects := p.options.Migrates(it.Live)
@@ -23,7 +24,11 @@ func (p *planner) migrate(ctx context.Context, dryRun *dynamic.Resource, it *ite
 			return found
 		}
 	}
-	left, kept, err := leftFields(it.Live, found.planned, selects)
+	var stay map[string]any
+	if !p.options.MigratesLater {
+		stay = managedfields.Path("f:metadata", "f:annotations", "f:"+lastApplied)
+	}
+	left, kept, err := leftFields(it.Live, found.planned, stay, selects)
 	if err != nil {
 		return found // the migration leaves malformed managedFields alone
 	}
@@ -48,9 +53,9 @@ func (p *planner) migrate(ctx context.Context, dryRun *dynamic.Resource, it *ite
 	return found
 }
 
-// leftFields returns the fields of the selected managers of live that nobody owns after the apply, and all owned fields. Entries of
-// further API versions are left out. The annotation of kubectl apply stays.
-func leftFields(live, planned *unstructured.Object, selects func(metav1.ManagedFieldsEntry) bool) (left, kept map[string]any, err error) {
+// leftFields returns the fields of the selected managers of live that nobody owns after the apply, and all owned fields with those of
+// stay. Entries of further API versions are left out.
+func leftFields(live, planned *unstructured.Object, stay map[string]any, selects func(metav1.ManagedFieldsEntry) bool) (left, kept map[string]any, err error) {
 	before, err := managedfields.Read(live.Object)
 	if err != nil {
 		return nil, nil, err
@@ -60,7 +65,7 @@ func leftFields(live, planned *unstructured.Object, selects func(metav1.ManagedF
 		return nil, nil, err
 	}
 	isSelected := func(e managedfields.Entry) bool { return selects(e.ManagedFieldsEntry()) }
-	kept = managedfields.Path("f:metadata", "f:annotations", "f:"+lastApplied)
+	kept = stay
 	for _, e := range after {
 		if !isSelected(e) {
 			kept = managedfields.Union(kept, e.Fields)

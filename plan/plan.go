@@ -26,6 +26,10 @@ type Options struct {
 	// no conflict, and fields that are not in the configuration leave the object. [ApplyOptions.Apply] must move them. The selector is
 	// called with entries without FieldsV1. Without a Set only.
 	Migrates func(live *unstructured.Object) func(metav1.ManagedFieldsEntry) bool
+	// MigratesLater means that the fields of Migrates move after an apply without conflicts, as in kubectl apply --server-side with a
+	// further --field-manager: conflicts with the selected managers stay, and the annotation of kubectl's client-side apply leaves
+	// the object.
+	MigratesLater bool
 	// Set is the set of the objects. Members that are not among the objects are planned as [Prune] or [Keep].
 	Set *applyset.Set
 	// Copy returns the client of a copy of the cluster that may be changed freely. It is called at most once, and only if the plan

@@ -235,12 +235,10 @@ func (o *applyOptions) applyPlan(ctx context.Context, s *command.State) error {
 	opts := &plan.ApplyOptions{
 		Replace: o.replace,
 		OnEvent: func(event applyset.Event) { errs = append(errs, applysets.PrintEvent(s, event, o.output.Object)) },
-	}
-	if s.IsDefaultManager(planned.FieldManager) {
-		opts.Apply = func(ctx context.Context, resource *dynamic.Resource, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
-			own := &ownership{state: s, resource: resource, manager: planned.FieldManager, isDefault: true}
+		Apply: func(ctx context.Context, resource *dynamic.Resource, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
+			own := &ownership{state: s, resource: resource, manager: planned.FieldManager, isDefault: s.IsDefaultManager(planned.FieldManager)}
 			return own.apply(ctx, obj, opts.Force)
-		}
+		},
 	}
 	_, err = planned.Apply(ctx, client, opts)
 	return errors.Join(append(errs, err)...)

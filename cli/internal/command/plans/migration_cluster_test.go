@@ -26,18 +26,25 @@ const (
 
 // TestPlan_ShowsFieldsThatApplyMoves plans and applies an object whose fields kubectl owns: plan, apply and apply --plan agree.
 func TestPlan_ShowsFieldsThatApplyMoves(t *testing.T) {
-	for name, write := range map[string]func(*testing.T, *dynamic.Resource, *unstructured.Object){
-		"client-side apply": func(t *testing.T, services *dynamic.Resource, obj *unstructured.Object) {
-			data, err := json.Marshal(obj.Object)
-			require.NoError(t, err)
-			obj.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": string(data)})
-			_, err = services.Create(t.Context(), obj, &metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"})
-			require.NoError(t, err)
-		},
-		"server-side apply": func(t *testing.T, services *dynamic.Resource, obj *unstructured.Object) {
-			_, err := services.Apply(t.Context(), obj, &metav1.ApplyOptions{FieldManager: "kubectl"})
-			require.NoError(t, err)
-		},
+	applyClientSide := func(t *testing.T, services *dynamic.Resource, obj *unstructured.Object) {
+		data, err := json.Marshal(obj.Object)
+		require.NoError(t, err)
+		obj.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": string(data)})
+		_, err = services.Create(t.Context(), obj, &metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"})
+		require.NoError(t, err)
+	}
+	applyServerSide := func(t *testing.T, services *dynamic.Resource, obj *unstructured.Object) {
+		_, err := services.Apply(t.Context(), obj, &metav1.ApplyOptions{FieldManager: "kubectl"})
+		require.NoError(t, err)
+	}
+	for name, c := range map[string]struct {
+		write    func(*testing.T, *dynamic.Resource, *unstructured.Object)
+		flags    []string
+		managers []string // after the apply
+	}{
+		"client-side apply":                       {applyClientSide, nil, []string{"anyctl", "kubectl-last-applied"}},
+		"server-side apply":                       {applyServerSide, nil, []string{"anyctl"}},
+		"client-side apply and a further manager": {applyClientSide, []string{"--field-manager=mine", "--force-conflicts"}, []string{"mine"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var results []*unstructured.Object
@@ -46,11 +53,11 @@ func TestPlan_ShowsFieldsThatApplyMoves(t *testing.T) {
 				services := client.Resource(t, e.client, "services").Namespace(e.namespace)
 				obj, err := unstructured.NewYAMLDecoder(strings.NewReader(ownedService)).Next()
 				require.NoError(t, err)
-				write(t, services, obj)
+				c.write(t, services, obj)
 				file := filepath.Join(t.TempDir(), "plan.json")
-				r := e.run(t, changedService, "plan", "-f", "-", "-n", e.namespace, "--copy=off", "--save", file)
+				r := e.run(t, changedService, append([]string{"plan", "-f", "-", "-n", e.namespace, "--copy=off", "--save", file}, c.flags...)...)
 				require.Zero(t, r.code, r.stdout+r.stderr)
-				assert.NotContains(t, r.stdout, "conflict")
+				assert.Equal(t, c.flags != nil, strings.Contains(r.stdout, "conflict: "), "taken over by force: %s", r.stdout)
 				for _, line := range []string{"-    team: a", "-  sessionAffinity: ClientIP", "-  - name: debug", "+    targetPort: 8080"} {
 					assert.Contains(t, r.stdout, line+"\n")
 				}
@@ -58,7 +65,7 @@ func TestPlan_ShowsFieldsThatApplyMoves(t *testing.T) {
 				if isPlan {
 					r = e.run(t, "", "apply", "--plan", file)
 				} else {
-					r = e.run(t, changedService, "apply", "-f", "-", "-n", e.namespace)
+					r = e.run(t, changedService, append([]string{"apply", "-f", "-", "-n", e.namespace}, c.flags...)...)
 				}
 				require.Zero(t, r.code, r.stderr)
 				live, err := services.Get(t.Context(), "web", nil)
@@ -68,10 +75,10 @@ func TestPlan_ShowsFieldsThatApplyMoves(t *testing.T) {
 					assert.Contains(t, field.Path, "last-applied-configuration", "planned %v, have %v", field.Live, field.Planned)
 				}
 				for _, entry := range live.GetManagedFields() {
-					assert.Contains(t, []string{"anyctl", "kubectl-last-applied"}, entry.Manager)
+					assert.Contains(t, c.managers, entry.Manager)
 				}
 				results = append(results, live)
-				r = e.run(t, changedService, "plan", "-f", "-", "-n", e.namespace, "--copy=off", "-o", "short")
+				r = e.run(t, changedService, append([]string{"plan", "-f", "-", "-n", e.namespace, "--copy=off", "-o", "short"}, c.flags...)...)
 				assert.Contains(t, r.stdout, "unchanged")
 			}
 			for _, field := range plan.Compare(results[0], results[1]).Fields {
@@ -82,7 +89,7 @@ func TestPlan_ShowsFieldsThatApplyMoves(t *testing.T) {
 	}
 }
 
-// TestPlan_KeepsConflictsOfOthers plans with a conflict of a further manager, and with a field manager that moves nothing.
+// TestPlan_KeepsConflictsOfOthers plans with a conflict of a further manager, and with a field manager that moves no fields after a conflict.
 func TestPlan_KeepsConflictsOfOthers(t *testing.T) {
 	e := newEnvironment(t)
 	services := client.Resource(t, e.client, "services").Namespace(e.namespace)

@@ -92,11 +92,13 @@ func (f *planFlags) plan(ctx context.Context, s *command.State, onWarning func(c
 		return nil, nil, err
 	}
 	client = client.WithDefaults(&dynamic.Defaults{FieldManager: f.fieldManager, OnWarning: onWarning})
-	opts := &plan.Options{Namespace: namespace, ForceConflicts: f.forceConflicts, Workers: f.workers, Copy: f.copied.Open()}
-	if manager := cmp.Or(f.fieldManager, s.Connection.FieldManager); s.IsDefaultManager(manager) {
-		opts.Migrates = func(live *unstructured.Object) func(metav1.ManagedFieldsEntry) bool {
-			return command.KubectlManagers(live, true)
-		}
+	isDefault := s.IsDefaultManager(cmp.Or(f.fieldManager, s.Connection.FieldManager))
+	opts := &plan.Options{
+		Namespace: namespace, ForceConflicts: f.forceConflicts, Workers: f.workers, Copy: f.copied.Open(),
+		Migrates: func(live *unstructured.Object) func(metav1.ManagedFieldsEntry) bool {
+			return command.KubectlManagers(live, isDefault)
+		},
+		MigratesLater: !isDefault,
 	}
 	if f.set.IsSet() {
 		if opts.Set, err = f.set.Open(ctx, s, nil); err != nil {
