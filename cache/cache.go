@@ -61,6 +61,8 @@ type Options[T any] struct {
 	LabelSelector, FieldSelector string
 	// Indexes are the index functions for [Cache.ByIndex]. A function returns the values of an object.
 	Indexes map[string]func(*T) []string
+	// SharedIndexes are indexes that other caches also fill. Their names differ from those of Indexes.
+	SharedIndexes []*SharedIndex[T]
 	// Transform changes each object before it is stored, for instance to drop unused fields. It may modify the object and return
 	// it, return another object with the same UID, or return nil to leave the object out. Keep the UID and the resourceVersion:
 	// without them, the object is delivered again after a relist. The result may contain parts of other objects. After its
@@ -110,7 +112,8 @@ type Cache[T any] struct {
 	// writer blocks new readers, and no goroutine locks mu twice.
 	mu        sync.RWMutex
 	objects   objects[T]
-	indexes   map[string]index[T]
+	indexes   map[string]*index[T]
+	shared    map[string]*SharedIndex[T] // of Options.SharedIndexes, by name; does not change
 	consumers map[*consumer[T]]struct{}
 	streams   map[string]*streamState // by namespace of the scope, or "" only; see streamOf
 	scope     scope
@@ -140,8 +143,8 @@ func KeyOf(obj interface {
 func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
 		source: source, opts: *cmp.Or(opts, &Options[T]{}), metaOf: func(obj *T) metaObject { return P(obj) },
-		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
-		streams: map[string]*streamState{}, waiters: newWaiters(), stopped: make(chan struct{}),
+		objects: objects[T]{}, indexes: map[string]*index[T]{}, consumers: map[*consumer[T]]struct{}{},
+		shared: map[string]*SharedIndex[T]{}, streams: map[string]*streamState{}, waiters: newWaiters(), stopped: make(chan struct{}),
 	}
 	if _, isFull := any((*T)(nil)).(*unstructuredv1.Unstructured); isFull && c.opts.Transform != nil && c.opts.interns() {
 		c.interner = newInterner()
@@ -154,7 +157,10 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c.audits.differences = map[*auditor[T]][]Difference{}
 	c.audits.leftOut = map[types.NamespacedName]ObjectVersion{}
 	for name := range c.opts.Indexes {
-		c.indexes[name] = index[T]{}
+		c.indexes[name] = newIndex[T](name)
+	}
+	for _, shared := range c.opts.SharedIndexes {
+		c.shared[shared.name] = shared
 	}
 	return c
 }

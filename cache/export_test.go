@@ -19,7 +19,7 @@ func (c *Cache[T]) Entries() int {
 	defer c.mu.RUnlock()
 	count := c.objects.count()
 	for _, values := range c.indexes {
-		count += len(values)
+		count += len(values.buckets)
 	}
 	for consumer := range c.consumers {
 		consumer.mu.Lock()

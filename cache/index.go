@@ -2,6 +2,7 @@ package cache
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,17 +30,35 @@ func IndexByOwner[T any, P interface {
 	return owners
 }
 
-type index[T any] map[string]*bucket[T]
-
-// bucket holds the entries of an index value. A slice is faster to copy than a map. Removal swaps with the last entry in constant
-// time: each entry records its positions.
-type bucket[T any] struct {
-	index   index[T]
-	value   string
-	entries []*entry[T]
+// index has the buckets of an index by value.
+type index[T any] struct {
+	name    string
+	buckets map[string]*bucket[T]
 }
 
-// position is entries[i] of a bucket, in a linked list per entry: an entry without index values needs a single nil pointer.
+func newIndex[T any](name string) *index[T] { return &index[T]{name, map[string]*bucket[T]{}} }
+
+// bucket returns the bucket of a value. It keeps a copy of the value, which may be a part of an object.
+func (x *index[T]) bucket(value string) *bucket[T] {
+	b := x.buckets[value]
+	if b == nil {
+		b = &bucket[T]{index: x, value: strings.Clone(value)}
+		x.buckets[b.value] = b
+	}
+	return b
+}
+
+// bucket holds the entries of an index value. A slice is faster to copy than a map. Removal swaps with the last entry in constant
+// time: each entry records its positions. A [SharedIndex] has members instead.
+type bucket[T any] struct {
+	index   *index[T]
+	value   string
+	entries []*entry[T]
+	members []member[T]
+}
+
+// position is entries[i] or members[i] of a bucket, in a linked list per entry: an entry without index values needs a single nil
+// pointer. bucket and next never change: a reader may keep a list and read its values.
 type position[T any] struct {
 	bucket *bucket[T]
 	i      int
@@ -56,15 +75,21 @@ func (c *Cache[T]) indexValues(key types.NamespacedName, obj *T) []indexValue {
 			all = append(all, indexValue{name, value})
 		}
 	}
+	for name, shared := range c.shared {
+		c.callback = callback{"the index", name, key}
+		for _, value := range shared.valuesOf(obj) {
+			all = append(all, indexValue{name, value})
+		}
+	}
 	c.callback = callback{}
 	return all
 }
 
 // isIndexed reports whether the index values of e are exactly values.
-func (c *Cache[T]) isIndexed(e *entry[T], values []indexValue) bool {
+func (e *entry[T]) isIndexed(values []indexValue) bool {
 	count := 0
 	for p := e.positions; p != nil; p = p.next {
-		if !slices.ContainsFunc(values, func(v indexValue) bool { return c.indexes[v.index][v.value] == p.bucket }) {
+		if !slices.Contains(values, indexValue{p.bucket.index.name, p.bucket.value}) {
 			return false
 		}
 		count++
@@ -72,19 +97,30 @@ func (c *Cache[T]) isIndexed(e *entry[T], values []indexValue) bool {
 	return count == len(values)
 }
 
-func (e *entry[T]) removeFromIndexes() {
+// addToIndexes adds an entry without positions. c.mu must be held.
+func (c *Cache[T]) addToIndexes(key types.NamespacedName, e *entry[T], values []indexValue) {
+	for _, v := range values {
+		if shared := c.shared[v.index]; shared != nil {
+			shared.add(v.value, c, key, e)
+		} else {
+			c.indexes[v.index].bucket(v.value).add(e)
+		}
+	}
+}
+
+// removeFromIndexes removes an entry. c.mu must be held.
+func (c *Cache[T]) removeFromIndexes(e *entry[T]) {
 	for p := e.positions; p != nil; p = p.next {
-		p.bucket.remove(p.i)
+		if shared := c.shared[p.bucket.index.name]; shared != nil {
+			shared.remove(p)
+		} else {
+			p.bucket.remove(p.i)
+		}
 	}
 	e.positions = nil
 }
 
-func (x index[T]) add(value string, e *entry[T]) {
-	b := x[value]
-	if b == nil {
-		b = &bucket[T]{index: x, value: value}
-		x[value] = b
-	}
+func (b *bucket[T]) add(e *entry[T]) {
 	if e.positionIn(b) == nil {
 		e.positions = &position[T]{b, len(b.entries), e.positions}
 		b.entries = append(b.entries, e)
@@ -106,14 +142,20 @@ func (b *bucket[T]) remove(i int) {
 		b.entries[i] = last
 		last.positionIn(b).i = i
 	}
-	b.entries[end] = nil
-	b.entries = b.entries[:end]
-	switch {
-	case end == 0:
-		delete(b.index, b.value)
-	case cap(b.entries) > 64 && end < cap(b.entries)/4: // frees memory
-		b.entries = append(make([]*entry[T], 0, 2*end), b.entries...)
+	b.entries = shortened(b.entries)
+	if end == 0 {
+		delete(b.index.buckets, b.value)
 	}
+}
+
+// shortened returns a slice without its last element. A slice with much unused memory is copied.
+func shortened[E any](all []E) []E {
+	end := len(all) - 1
+	clear(all[end:])
+	if cap(all) > 64 && end < cap(all)/4 {
+		return append(make([]E, 0, 2*end), all[:end]...)
+	}
+	return all[:end]
 }
 
 func (b *bucket[T]) objects() []stored[T] {

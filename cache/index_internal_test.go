@@ -2,7 +2,9 @@ package cache
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,30 +20,48 @@ type tagged struct {
 }
 
 func TestIndex_AgreesWithMap(t *testing.T) {
-	c := New[tagged](nil, &Options[tagged]{Indexes: map[string]func(*tagged) []string{
-		"tag": func(obj *tagged) []string { return obj.tags },
-	}})
+	shared := NewSharedIndex("any", func(obj *tagged) []string { return obj.tags })
+	caches := make([]*Cache[tagged], 2)
+	for i := range caches {
+		caches[i] = New[tagged](nil, &Options[tagged]{
+			Indexes:       map[string]func(*tagged) []string{"tag": func(obj *tagged) []string { return obj.tags }},
+			SharedIndexes: []*SharedIndex[tagged]{shared},
+		})
+	}
 	random := rand.New(rand.NewPCG(1, 2))
-	held := map[types.NamespacedName]*tagged{}
+	held := []map[types.NamespacedName]*tagged{{}, {}}
 	check := func() {
-		byTag := map[string][]*tagged{}
-		byNamespace := map[string][]*tagged{}
-		for key, obj := range held {
-			byNamespace[key.Namespace] = append(byNamespace[key.Namespace], obj)
-			once := map[string]bool{}
-			for _, tag := range obj.tags {
-				if !once[tag] {
+		sharedByTag := map[string][]*tagged{}
+		for i, c := range caches {
+			byTag := map[string][]*tagged{}
+			byNamespace := map[string][]*tagged{}
+			for key, obj := range held[i] {
+				byNamespace[key.Namespace] = append(byNamespace[key.Namespace], obj)
+				tags := slices.Compact(slices.Sorted(slices.Values(obj.tags)))
+				for _, tag := range tags {
 					byTag[tag] = append(byTag[tag], obj)
+					sharedByTag[tag] = append(sharedByTag[tag], obj)
 				}
-				once[tag] = true
+				entry, found := c.Entry(key.Namespace, key.Name)
+				require.True(t, found)
+				require.Equal(t, c, entry.Cache())
+				require.ElementsMatch(t, tags, slices.Collect(entry.IndexValues("any")))
+				require.ElementsMatch(t, tags, slices.Collect(entry.IndexValues("tag")))
+			}
+			for i := range 5 {
+				name := strconv.Itoa(i)
+				found, err := c.ByIndex("tag", name)
+				require.NoError(t, err)
+				require.ElementsMatch(t, byTag[name], found)
+				require.ElementsMatch(t, byNamespace[name], c.List(name, nil))
 			}
 		}
 		for i := range 5 {
-			name := strconv.Itoa(i)
-			found, err := c.ByIndex("tag", name)
-			require.NoError(t, err)
-			require.ElementsMatch(t, byTag[name], found)
-			require.ElementsMatch(t, byNamespace[name], c.List(name, nil))
+			var found []*tagged
+			for entry := range shared.Entries(strconv.Itoa(i)) {
+				found = append(found, entry.Object())
+			}
+			require.ElementsMatch(t, sharedByTag[strconv.Itoa(i)], found)
 		}
 	}
 	for step := range 3000 {
@@ -52,23 +72,54 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 			obj.tags = append(obj.tags, strconv.Itoa(random.IntN(5)))
 		}
 		key := types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}
+		i := random.IntN(len(caches))
 		if random.IntN(3) == 0 {
-			c.remove(key, update[tagged]{object: stored[tagged]{object: obj}, deleted: true})
-			delete(held, key)
+			caches[i].remove(key, update[tagged]{object: stored[tagged]{object: obj}, deleted: true})
+			delete(held[i], key)
 		} else {
-			c.put(key, obj)
-			held[key] = obj
+			caches[i].put(key, obj)
+			held[i][key] = obj
 		}
-		if step%50 == 0 {
+		if step%300 == 0 {
 			check()
 		}
 	}
 	check()
-	for key := range held {
-		c.remove(key, update[tagged]{deleted: true})
-		delete(held, key)
+	for i, c := range caches {
+		for key := range held[i] {
+			c.remove(key, update[tagged]{deleted: true})
+			delete(held[i], key)
+		}
+		assert.Empty(t, c.indexes["tag"].buckets)
+		assert.Empty(t, c.objects)
 	}
 	check()
-	assert.Empty(t, c.indexes["tag"])
-	assert.Empty(t, c.objects)
+	assert.Empty(t, shared.buckets)
+}
+
+// TestSharedIndex_ConcurrentCaches changes two caches and reads their index at the same time, for the race detector.
+func TestSharedIndex_ConcurrentCaches(t *testing.T) {
+	shared := NewSharedIndex("tag", func(obj *tagged) []string { return obj.tags })
+	var all sync.WaitGroup
+	for range 2 {
+		c := New[tagged](nil, &Options[tagged]{SharedIndexes: []*SharedIndex[tagged]{shared}})
+		all.Go(func() {
+			for step := range 2000 {
+				obj := &tagged{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(step % 10)}, tags: []string{strconv.Itoa(step % 3)}}
+				c.put(types.NamespacedName{Name: obj.Name}, obj)
+				if step%2 == 0 {
+					c.remove(types.NamespacedName{Name: obj.Name}, update[tagged]{deleted: true})
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for range 2000 {
+			for entry := range shared.Entries("1") {
+				assert.Equal(t, []string{"1"}, slices.Collect(entry.IndexValues("tag")))
+				assert.Equal(t, []string{"1"}, entry.Object().tags)
+			}
+		}
+	})
+	all.Wait()
 }

@@ -121,7 +121,7 @@ func (c *Cache[T]) ByIndex(name, value string) ([]*T, error) {
 func (c *Cache[T]) listIndexed(name, value string) []stored[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.indexes[name][value].objects()
+	return c.indexes[name].buckets[value].objects()
 }
 
 // put stores obj and queues the change for the consumers.
@@ -138,11 +138,9 @@ func (c *Cache[T]) put(key types.NamespacedName, obj *T) {
 	c.objects.set(key, e)
 	old := e.stored
 	e.stored = current
-	if !c.isIndexed(e, values) {
-		e.removeFromIndexes()
-		for _, v := range values {
-			c.indexes[v.index].add(v.value, e)
-		}
+	if !e.isIndexed(values) {
+		c.removeFromIndexes(e)
+		c.addToIndexes(key, e, values)
 	}
 	for consumer := range c.consumers {
 		consumer.queue(key, old, update[T]{object: current})
@@ -162,7 +160,7 @@ func (c *Cache[T]) remove(key types.NamespacedName, u update[T]) {
 	if !u.object.exists() {
 		u.object = e.stored
 	}
-	e.removeFromIndexes()
+	c.removeFromIndexes(e)
 	c.objects.remove(key)
 	for consumer := range c.consumers {
 		consumer.queue(key, e.stored, u)

@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/listlimit"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // Cache is a local copy of the objects of all kinds: the objects that [List] yields with the same options, of resources that can be
@@ -37,6 +38,9 @@ type Cache struct {
 	client *dynamic.Client
 	opts   ListOptions
 	lists  *listlimit.Limit
+	owners *cache.SharedIndex[unstructured.Lazy]
+
+	wakeups wakeups
 
 	started   atomic.Bool
 	refreshed atomic.Bool   // discovery is not older than Run
@@ -46,7 +50,7 @@ type Cache struct {
 	mu           sync.RWMutex
 	kinds        map[schema.GroupResource]*kind
 	next         map[schema.GroupResource]*kind // the successors of kinds, in a new version, until they have synced
-	searched     []searchedKind                 // kinds, in the order of results
+	searched     *searchedKinds                 // kinds
 	unavailable  []*ResourceError               // group versions
 	discoveryErr error                          // of the last request, or nil
 	updated      bool                           // since discovery was refreshed
@@ -60,7 +64,8 @@ type Cache struct {
 func NewCache(client *dynamic.Client, opts *ListOptions) *Cache {
 	c := &Cache{
 		client: client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}), opts: *cmp.Or(opts, &ListOptions{}),
-		stopped: make(chan struct{}), changed: make(chan struct{}),
+		owners:  cache.NewSharedIndex(indexOwner, cache.IndexByOwner[unstructured.Lazy]),
+		stopped: make(chan struct{}), changed: make(chan struct{}), searched: newSearchedKinds(nil),
 		kinds: map[schema.GroupResource]*kind{}, next: map[schema.GroupResource]*kind{},
 	}
 	c.View = &View{cache: c, client: c.client}
@@ -166,6 +171,7 @@ func (c *Cache) setDiscoveryError(err error) {
 
 // notify wakes the waiters. c.mu must be held.
 func (c *Cache) notify() {
+	c.wakeups.wake()
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -205,7 +211,7 @@ func (c *Cache) update(snapshot *discovery.Snapshot, isRefreshed bool, start fun
 		}
 		c.kinds[name].rank = rank
 	}
-	c.searched = orderKinds(c.kinds)
+	c.searched = newSearchedKinds(c.kinds)
 	c.unavailable = unavailableVersions(snapshot, c.opts.Resources)
 	c.updated = c.updated || isRefreshed
 	c.notify()
@@ -232,7 +238,7 @@ func (c *Cache) setSynced(k *kind) {
 		c.kinds[name].stop(cache.ErrRemoved)
 		c.kinds[name] = k
 		delete(c.next, name)
-		c.searched = orderKinds(c.kinds)
+		c.searched = newSearchedKinds(c.kinds)
 	}
 	c.notify()
 }

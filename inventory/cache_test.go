@@ -17,8 +17,10 @@ import (
 	"github.com/anykind/anykind/inventory"
 )
 
-// untilRetried is longer than the first delays of rejected streams.
-const untilRetried = 20 * time.Second
+const (
+	untilRetried   = 20 * time.Second // longer than the first delays of rejected streams
+	untilRefreshed = time.Minute      // longer than the interval of discovery
+)
 
 // stream is the response to a watch with initial objects in JSON, without kind and apiVersion.
 func stream(apiVersion, kind string, all ...string) http.HandlerFunc {
@@ -61,9 +63,9 @@ func start(t *testing.T, server *scripted.Server, opts *inventory.ListOptions) (
 func namesOf(t *testing.T, page *inventory.Page) []string {
 	t.Helper()
 	names := []string{}
-	for _, item := range page.Items {
-		gvr := item.Resource.APIResource().GVR
-		names = append(names, gvr.GroupVersion().String()+"/"+gvr.Resource+" "+item.Object.GetNamespace()+"/"+item.Object.GetName())
+	for _, entry := range page.Entries {
+		gvr := entry.APIResource().GVR
+		names = append(names, gvr.GroupVersion().String()+"/"+gvr.Resource+" "+entry.Namespace+"/"+entry.Name)
 	}
 	return names
 }
@@ -90,7 +92,6 @@ func TestCache_FollowsKinds(t *testing.T) {
 		const core = "/v1 configmaps configmap ConfigMap\n /v1 secrets secret Secret\n"
 		const carts = "shop.example/v1 carts cart Cart\n"
 		const boxes = "depot.example/v1 boxes box Box\n"
-		const untilRefreshed = time.Minute
 		server := scripted.New(core + carts)
 		broken := make(chan struct{})
 		server.Handle("WATCH /api/v1/configmaps", func(w http.ResponseWriter, r *http.Request) {

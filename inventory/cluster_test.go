@@ -168,8 +168,8 @@ func TestCache_AsList(t *testing.T) {
 		page, err := in.Query(t.Context(), q)
 		require.NoError(t, err)
 		found := map[string]string{}
-		for _, item := range page.Items {
-			found[string(item.Object.GetUID())] = item.Resource.APIResource().GVR.String() + " " + item.Object.GetNamespace() + "/" + item.Object.GetName()
+		for _, entry := range page.Entries {
+			found[string(entry.UID())] = entry.APIResource().GVR.String() + " " + entry.Namespace + "/" + entry.Name
 		}
 		return found
 	}
@@ -203,8 +203,8 @@ func TestCache_AsList(t *testing.T) {
 	boxVersion := func() (version string) {
 		page, err := c.Query(t.Context(), &inventory.Query{Select: isBox})
 		require.NoError(t, err)
-		for _, item := range page.Items {
-			version = item.Resource.APIResource().GVR.Version
+		for _, entry := range page.Entries {
+			version = entry.APIResource().GVR.Version
 		}
 		return version
 	}

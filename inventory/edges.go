@@ -24,11 +24,11 @@ const OwnerRelation = "owner"
 type Edge struct {
 	// Relation is Relation.Name or OwnerRelation, and Field the path of the reference.
 	Relation, Field string
-	// Kind, Namespace and Name are those of Item, also if Err is set.
+	// Kind, Namespace and Name are those of the object at the far end, also if Err is set.
 	Kind            schema.GroupKind
 	Namespace, Name string
-	// Item is the object at the other end of the edge. It is zero if Err is set.
-	Item Item[unstructured.Lazy]
+	// Entry is the object at the far end. It is zero if Err is set.
+	Entry Entry
 	// Err is why the object is missing: the cache does not have it (apierrors.IsNotFound), or the user may not list it
 	// (apierrors.IsForbidden).
 	Err error
@@ -67,10 +67,10 @@ func (v *View) Edges(ctx context.Context, obj *unstructured.Lazy, relations []Re
 
 // kindsByName returns the kinds of the cache by group and kind.
 func (v *View) kindsByName() map[schema.GroupKind]*searchedKind {
-	all := v.searchedKinds()
+	all := v.searchedKinds().ordered
 	kinds := make(map[schema.GroupKind]*searchedKind, len(all))
-	for i := range all {
-		kinds[all[i].resource.GVK.GroupKind()] = &all[i]
+	for _, k := range all {
+		kinds[k.resource.GVK.GroupKind()] = k
 	}
 	return kinds
 }
@@ -93,8 +93,8 @@ func (v *View) resolve(ctx context.Context, kinds map[schema.GroupKind]*searched
 	}
 	if !isAllowed {
 		edge.Err = apierrors.NewForbidden(resource, edge.Name, nil)
-	} else if obj, found := k.cache.Get(edge.Namespace, edge.Name); found {
-		edge.Item = v.item(k, obj)
+	} else if e, found := k.cache.Entry(edge.Namespace, edge.Name); found {
+		edge.Entry = v.entry(k, e)
 	} else {
 		edge.Err = apierrors.NewNotFound(resource, edge.Name)
 	}
@@ -104,9 +104,9 @@ func (v *View) resolve(ctx context.Context, kinds map[schema.GroupKind]*searched
 // checkOwner sets Err if the found object is not the owner: the garbage collector compares the UID, and a cluster-scoped object has no
 // namespaced owner.
 func (e *Edge) checkOwner(obj *unstructured.Lazy, owner *metav1.OwnerReference) {
-	if e.Err == nil && (e.Item.Object.GetUID() != owner.UID || e.Namespace != "" && obj.GetNamespace() == "") {
-		e.Err = apierrors.NewNotFound(e.Item.Resource.APIResource().GVR.GroupResource(), e.Name+" with the UID "+string(owner.UID))
-		e.Item = Item[unstructured.Lazy]{}
+	if e.Err == nil && (e.Entry.UID() != owner.UID || e.Namespace != "" && obj.GetNamespace() == "") {
+		e.Err = apierrors.NewNotFound(e.Entry.APIResource().GVR.GroupResource(), e.Name+" with the UID "+string(owner.UID))
+		e.Entry = Entry{}
 	}
 }
 
@@ -126,25 +126,21 @@ func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searched
 	}
 	var edges []Edge
 	for entry := range k.cache.All(ref.namespace, ref.selector) {
-		if obj := entry.Object(); obj != nil {
-			edge.Name = entry.Name
-			edge.Item = v.item(k, obj)
-			edges = append(edges, edge)
-		}
+		edge.Name = entry.Name
+		edge.Entry = v.entry(k, entry)
+		edges = append(edges, edge)
 	}
 	slices.SortFunc(edges, func(a, b Edge) int { return cmp.Compare(a.Name, b.Name) })
 	return edges, nil
 }
 
-// EdgesTo returns the edges from objects that refer to an object of the cache by relations, such as [Relations]. Edge.Item is the
+// EdgesTo returns the edges from objects that refer to an object of the cache by relations, such as [Relations]. Edge.Entry is the
 // object with the reference. Query.Owner finds dependents. The edges are ordered as the items of a query. It reads all objects of the
 // kinds with a relation to the kind of the object.
 func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []Relation) ([]Edge, error) {
 	to := obj.GroupVersionKind().GroupKind()
 	var edges []Edge
-	kinds := v.searchedKinds()
-	for i := range kinds {
-		k := &kinds[i]
+	for _, k := range v.searchedKinds().ordered {
 		var own []*Relation
 		for j := range relations {
 			if r := &relations[j]; r.From == k.resource.GVK.GroupKind() && (r.To == to || r.To.Empty()) {
@@ -164,7 +160,7 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 				return nil, err
 			}
 			if isAllowed {
-				edges = append(edges, v.edgesTo(k, entry.Object(), obj, to, own)...)
+				edges = append(edges, v.edgesTo(k, entry, obj, to, own)...)
 			}
 		}
 		slices.SortStableFunc(edges[first:], func(a, b Edge) int {
@@ -175,16 +171,16 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 }
 
 // edgesTo returns the edges from an object of k to a target of the kind to.
-func (v *View) edgesTo(k *searchedKind, from, target *unstructured.Lazy, to schema.GroupKind, relations []*Relation) (edges []Edge) {
+func (v *View) edgesTo(k *searchedKind, e cache.Entry[unstructured.Lazy], target *unstructured.Lazy, to schema.GroupKind, relations []*Relation) (edges []Edge) {
+	from := e.Object()
 	if from == nil {
 		return nil
 	}
 	for _, r := range relations {
 		for _, ref := range r.references(from) {
 			if ref.isTo(to, target) {
-				key := cache.KeyOf(from)
 				edges = append(edges, Edge{
-					Relation: r.Name, Field: r.Field, Kind: r.From, Namespace: key.Namespace, Name: key.Name, Item: v.item(k, from),
+					Relation: r.Name, Field: r.Field, Kind: r.From, Namespace: e.Namespace, Name: e.Name, Entry: v.entry(k, e),
 				})
 			}
 		}

@@ -84,8 +84,8 @@ func TestView_Edges(t *testing.T) {
 		object := func(uid string) *unstructured.Lazy {
 			page, err := c.Query(t.Context(), &inventory.Query{UID: types.UID(uid)})
 			require.NoError(t, err)
-			require.Len(t, page.Items, 1, uid)
-			return page.Items[0].Object
+			require.Len(t, page.Entries, 1, uid)
+			return page.Entries[0].Object()
 		}
 		for uid, want := range map[string][]string{
 			"p1": {"owner ReplicaSet.apps a/web", "mounts Secret a/password", "mounts Secret a/missing missing", "refers Secret a/password", "refers ServiceAccount a/robot", "refers Node /n"},
@@ -105,7 +105,7 @@ func TestView_Edges(t *testing.T) {
 			assert.Equal(t, want, edgeTexts(edges), uid)
 			for _, e := range edges {
 				assert.Equal(t, e.Err != nil, apierrors.IsNotFound(e.Err))
-				assert.Equal(t, e.Err == nil, e.Item.Object != nil)
+				assert.Equal(t, e.Err == nil, e.Entry.Cache() != nil)
 			}
 		}
 		for uid, want := range map[string][]string{
@@ -138,20 +138,20 @@ func TestView_EdgesPermissions(t *testing.T) {
 		view := c.For(connect(t, server))
 		page, err := view.Query(t.Context(), &inventory.Query{UID: "p1"})
 		require.NoError(t, err)
-		require.Len(t, page.Items, 1)
-		edges, err := view.Edges(t.Context(), page.Items[0].Object, inventory.Relations())
+		require.Len(t, page.Entries, 1)
+		edges, err := view.Edges(t.Context(), page.Entries[0].Object(), inventory.Relations())
 		require.NoError(t, err)
 		require.Len(t, edges, 6)
 		for _, e := range edges {
 			assert.True(t, apierrors.IsForbidden(e.Err), "%s: no difference between a missing object and an object that the user may not list", e.Name)
-			assert.Nil(t, e.Item.Object)
+			assert.Nil(t, e.Entry.Cache())
 		}
 		secrets, err := c.Query(t.Context(), &inventory.Query{UID: "s1"})
 		require.NoError(t, err)
-		edges, err = view.EdgesTo(t.Context(), secrets.Items[0].Object, inventory.Relations())
+		edges, err = view.EdgesTo(t.Context(), secrets.Entries[0].Object(), inventory.Relations())
 		require.NoError(t, err)
 		assert.Equal(t, []string{"mounts Pod a/web", "refers Pod a/web"}, edgeTexts(edges))
-		pods, err := view.EdgesTo(t.Context(), page.Items[0].Object, inventory.Relations())
+		pods, err := view.EdgesTo(t.Context(), page.Entries[0].Object(), inventory.Relations())
 		require.NoError(t, err)
 		assert.Empty(t, pods, "the user may not list services")
 	})

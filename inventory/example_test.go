@@ -4,17 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
 	"net/http/httptest"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/inventory"
 	"github.com/anykind/anykind/transport"
 )
 
-// runCache runs a cache of a server with a Deployment and its pods. A program calls transport.Load and dynamic.Connect.
-func runCache() (c *inventory.Cache, stop func()) {
+// runCache runs a cache of a server. A program calls transport.Load and dynamic.Connect.
+func runCache(handler http.Handler) (c *inventory.Cache, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	server := httptest.NewServer(shop())
+	server := httptest.NewServer(handler)
 	client, err := dynamic.Connect(ctx, &transport.Config{Server: server.URL})
 	if err != nil {
 		log.Fatal(err)
@@ -34,7 +36,7 @@ func runCache() (c *inventory.Cache, stop func()) {
 }
 
 func ExampleView_Query() {
-	c, stop := runCache()
+	c, stop := runCache(shop())
 	defer stop()
 
 	q := &inventory.Query{LabelSelector: "app=web", Limit: 3}
@@ -43,8 +45,8 @@ func ExampleView_Query() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		for _, item := range page.Items {
-			fmt.Println(item.Object)
+		for _, entry := range page.Entries {
+			fmt.Println(entry.APIResource().GVK.Kind, entry.Namespace, entry.Name, entry.Readiness())
 		}
 		if q.Continue = page.Continue; q.Continue == "" {
 			break
@@ -52,23 +54,23 @@ func ExampleView_Query() {
 		fmt.Println("next page")
 	}
 	// Output:
-	// ConfigMap a/colors
-	// Pod a/web-1
-	// Pod a/web-2
+	// ConfigMap a colors Current
+	// Pod a web-1 Failed
+	// Pod a web-2 InProgress
 	// next page
-	// Deployment a/web
+	// Deployment a web InProgress
 	// run a cache of all kinds: context canceled
 }
 
 func ExampleView_Edges() {
-	c, stop := runCache()
+	c, stop := runCache(shop())
 	defer stop()
 
 	page, err := c.Query(context.Background(), &inventory.Query{Name: "web-1"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	edges, err := c.Edges(context.Background(), page.Items[0].Object, inventory.Relations())
+	edges, err := c.Edges(context.Background(), page.Entries[0].Object(), inventory.Relations())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -78,5 +80,56 @@ func ExampleView_Edges() {
 	// Output:
 	// owner Owner.apps owner owner.apps "owner" not found
 	// refers Node one node "one" not found
+	// run a cache of all kinds: context canceled
+}
+
+func ExampleView_EdgesTo() {
+	c, stop := runCache(graph())
+	defer stop()
+
+	page, err := c.Query(context.Background(), &inventory.Query{UID: "s1"}) // a Secret
+	if err != nil {
+		log.Fatal(err)
+	}
+	edges, err := c.EdgesTo(context.Background(), page.Entries[0].Object(), inventory.Relations())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, edge := range edges {
+		fmt.Println(edge.Kind, edge.Name, edge.Relation, "it by", edge.Field)
+	}
+	// Output:
+	// Pod web mounts it by spec.volumes[*].secret.secretName
+	// Pod web refers it by spec.containers[*].env[*].valueFrom.secretKeyRef.name
+	// run a cache of all kinds: context canceled
+}
+
+func ExampleCache_For() {
+	c, stop := runCache(shop())
+	defer stop()
+
+	server := scripted.New(shopResources) // of a user who may list pods
+	server.Handle("POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+		review(`{"resourceRules":[{"verbs":["list"],"apiGroups":[""],"resources":["pods"]}]}`))
+	server.Handle("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review(`{"allowed":false}`))
+	listener := httptest.NewServer(server)
+	defer listener.Close()
+	user, err := dynamic.Connect(context.Background(), &transport.Config{Server: listener.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer user.Close()
+
+	page, err := c.For(user).Query(context.Background(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, entry := range page.Entries {
+		fmt.Println(entry.APIResource().GVR.Resource, entry.Namespace, entry.Name)
+	}
+	// Output:
+	// pods a web-1
+	// pods a web-2
+	// pods b cycle
 	// run a cache of all kinds: context canceled
 }

@@ -7,10 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/cache/packed"
@@ -23,7 +20,7 @@ import (
 
 // The indexes of a kind.
 const (
-	indexOwner     = "owner"     // the UIDs of the owners
+	indexOwner     = "owner"     // the UIDs of the owners, shared by all kinds
 	indexReadiness = "readiness" // the status of package readiness
 )
 
@@ -37,8 +34,6 @@ type kind struct {
 	// owner.mu guards resource and rank.
 	resource *discovery.Resource
 	rank     int // in the server's order
-
-	hasOwned atomic.Bool // an object has or had an owner
 
 	mu      sync.Mutex
 	streams []*streamState // a stream for each namespace of the options, or one
@@ -59,12 +54,14 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource) *k
 	handle := dynamic.As[unstructured.Lazy](owner.client.ForAPIResource(resource)).AllNamespaces()
 	opts := &cache.Options[unstructured.Lazy]{
 		Namespaces: owner.opts.Namespaces, LabelSelector: owner.opts.LabelSelector, Pack: packed.New[unstructured.Lazy](),
-		Indexes: map[string]func(*unstructured.Lazy) []string{indexOwner: k.owners},
+		SharedIndexes: []*cache.SharedIndex[unstructured.Lazy]{owner.owners},
 	}
 	if owner.opts.Metadata {
 		handle = handle.Metadata()
 	} else {
-		opts.Indexes[indexReadiness] = func(obj *unstructured.Lazy) []string { return []string{string(handle.Readiness(obj).Status)} }
+		opts.Indexes = map[string]func(*unstructured.Lazy) []string{
+			indexReadiness: func(obj *unstructured.Lazy) []string { return []string{string(handle.Readiness(obj).Status)} },
+		}
 	}
 	k.cache = cache.New(cache.Source[unstructured.Lazy](&source{kind: k, handle: handle}), opts)
 	if owner.opts.Namespaces == nil {
@@ -76,24 +73,6 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource) *k
 		}
 	}
 	return k
-}
-
-// owners is the index function of owners.
-func (k *kind) owners(obj *unstructured.Lazy) []string {
-	owners := cache.IndexByOwner(obj)
-	if len(owners) > 0 {
-		k.hasOwned.Store(true)
-	}
-	return owners
-}
-
-// ownedBy returns the objects with an owner.
-func (k *kind) ownedBy(owner types.UID) []*unstructured.Lazy {
-	if !k.hasOwned.Load() {
-		return nil
-	}
-	objects, _ := k.cache.ByIndex(indexOwner, string(owner)) // the index exists
-	return objects
 }
 
 // run runs the cache until ctx ends or the kind is stopped. Its error is a defect.
@@ -276,9 +255,10 @@ func (s *source) follow(ctx context.Context, opts *dynamic.FollowOptions, yield 
 		if err != nil {
 			return err
 		}
-		if !yield(change, nil) {
+		if !yield(change, nil) { // the cache has the change when yield returns
 			return errStopped
 		}
+		s.kind.owner.wakeups.wake()
 		if change.Type == dynamic.Synced {
 			release()
 			s.kind.update(s.namespace, func(s *streamState) { s.synced = true })

@@ -77,7 +77,7 @@ func collect(ctx context.Context, client *dynamic.Client, opts *inventory.ListOp
 	return found, last
 }
 
-func connect(t *testing.T, server http.Handler) *dynamic.Client {
+func connect(t testing.TB, server http.Handler) *dynamic.Client {
 	t.Helper()
 	client := dynamic.New(scripted.Connect(t, server, nil), nil)
 	t.Cleanup(client.Close)

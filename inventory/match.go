@@ -6,27 +6,31 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/anykind/anykind/unstructured"
 )
 
-// matches reports whether an object satisfies the query.
-func (s *search) matches(k *searchedKind, obj *unstructured.Lazy) bool {
-	switch {
-	case s.Namespace != "" && s.Namespace != obj.GetNamespace(),
-		s.Name != "" && s.Name != obj.GetName(),
-		s.UID != "" && s.UID != obj.GetUID(),
-		s.Owner != "" && !s.Descendants && !slices.ContainsFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == s.Owner }),
-		s.Roots && len(obj.GetOwnerReferences()) > 0,
-		!s.labels.Empty() && !s.labels.Matches(labels.Set(obj.GetLabels())),
-		s.Readiness != "" && s.view.handle(k).Readiness(obj).Status != s.Readiness:
-		return false
+// matchesMetadata reports whether an entry has the queried metadata and readiness. It does not unpack the object.
+func (s *search) matchesMetadata(e Entry) bool {
+	return (s.Namespace == "" || s.Namespace == e.Namespace) &&
+		(s.Name == "" || s.Name == e.Name) &&
+		(s.UID == "" || s.UID == e.UID()) &&
+		(s.Owner == "" || s.Descendants || e.isOwnedBy(s.Owner)) &&
+		(!s.Roots || len(e.Owners()) == 0) &&
+		(s.labels.Empty() || s.labels.Matches(e.Labels())) &&
+		(s.Readiness == "" || s.Readiness == e.Readiness())
+}
+
+// matchesObject reports whether an object satisfies FieldSelector and Text.
+func (s *search) matchesObject(e Entry) bool {
+	if len(s.fields) == 0 && s.Text == "" {
+		return true
 	}
-	return !slices.ContainsFunc(s.fields, func(r fieldRequirement) bool { return !r.matches(obj) }) && (s.Text == "" || containsText(obj, s.Text))
+	obj := e.Object()
+	return obj != nil && !slices.ContainsFunc(s.fields, func(r fieldRequirement) bool { return !r.matches(obj) }) &&
+		(s.Text == "" || containsText(obj, s.Text))
 }
 
 // fieldRequirement is a part of a field selector.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
@@ -50,14 +49,20 @@ type Query struct {
 
 // Page is a page of the result of a query.
 type Page struct {
-	// Items are ordered by group, resource, namespace and name.
-	Items []Item[unstructured.Lazy]
+	// Entries are ordered by group, resource, namespace and name.
+	Entries []Entry
 	// Continue is the token of the next page, "" on the last page. A page begins after the last object of the previous page, also if
 	// objects have changed meanwhile.
 	Continue string
-	// ResourceVersions has an entry for each searched resource. The page is based on all changes up to this resourceVersion, and
-	// possibly on later changes. It is "" before the initial list.
-	ResourceVersions map[schema.GroupVersionResource]string
+	// ResourceVersions has an element for each searched resource, in the order of Entries. The page is based on all changes up to
+	// these resourceVersions, and possibly on later changes.
+	ResourceVersions []ResourceVersion
+}
+
+// ResourceVersion is the resourceVersion of the collection of a resource. It is "" before the initial list.
+type ResourceVersion struct {
+	Resource *discovery.Resource
+	Version  string
 }
 
 // position is the place of an object in the order of results.
@@ -92,35 +97,44 @@ func parseToken(token string) (p position, err error) {
 type searchedKind struct {
 	*kind
 	resource *discovery.Resource
-	earlier  []searchedKind
+	order    int // of results
+	earlier  []*searchedKind
 }
 
-// searchedKinds returns all kinds in the order of results.
-func (v *View) searchedKinds() []searchedKind {
+// searchedKinds are all kinds in the order of results.
+type searchedKinds struct {
+	ordered []*searchedKind
+	byCache map[*cache.Cache[unstructured.Lazy]]*searchedKind
+}
+
+func (v *View) searchedKinds() *searchedKinds {
 	v.cache.mu.RLock()
 	defer v.cache.mu.RUnlock()
 	return v.cache.searched
 }
 
-// orderKinds returns kinds in the order of results. Their owner's lock must be held.
-func orderKinds(kinds map[schema.GroupResource]*kind) []searchedKind {
-	byName := map[string][]*kind{}
+// newSearchedKinds orders kinds. Their owner's lock must be held.
+func newSearchedKinds(kinds map[schema.GroupResource]*kind) *searchedKinds {
+	byName := map[string][]*searchedKind{}
+	all := &searchedKinds{byCache: make(map[*cache.Cache[unstructured.Lazy]]*searchedKind, len(kinds))}
 	for _, k := range kinds {
-		byName[k.resource.GVK.Kind] = append(byName[k.resource.GVK.Kind], k)
+		searched := &searchedKind{kind: k, resource: k.resource}
+		name := k.resource.GVK.Kind
+		byName[name] = append(byName[name], searched)
+		all.ordered = append(all.ordered, searched)
+		all.byCache[k.cache] = searched
 	}
-	all := make([]searchedKind, 0, len(kinds))
-	for _, k := range kinds {
-		searched := searchedKind{kind: k, resource: k.resource}
-		for _, same := range byName[k.resource.GVK.Kind] {
-			if same.rank < k.rank {
-				searched.earlier = append(searched.earlier, searchedKind{kind: same, resource: same.resource})
-			}
-		}
-		all = append(all, searched)
-	}
-	slices.SortFunc(all, func(a, b searchedKind) int {
+	slices.SortFunc(all.ordered, func(a, b *searchedKind) int {
 		return a.position(types.NamespacedName{}).compare(b.position(types.NamespacedName{}))
 	})
+	for i, k := range all.ordered {
+		k.order = i
+		for _, same := range byName[k.resource.GVK.Kind] {
+			if same.rank < k.rank {
+				k.earlier = append(k.earlier, same)
+			}
+		}
+	}
 	return all
 }
 
@@ -128,36 +142,22 @@ func (k *searchedKind) position(key types.NamespacedName) position {
 	return position{k.resource.GVR.Group, k.resource.GVR.Resource, key.Namespace, key.Name}
 }
 
-// handle returns the handle of the view's client on a kind.
-func (v *View) handle(k *searchedKind) *dynamic.Handle[unstructured.Lazy] {
-	return dynamic.As[unstructured.Lazy](v.client.ForAPIResource(k.resource))
-}
-
-func (v *View) item(k *searchedKind, obj *unstructured.Lazy) Item[unstructured.Lazy] {
-	handle := v.handle(k)
-	if namespace := obj.GetNamespace(); namespace != "" {
-		handle = handle.Namespace(namespace)
-	}
-	return Item[unstructured.Lazy]{handle, obj}
-}
-
 // search is a call of Query.
 type search struct {
 	Query
 
 	view   *View
-	kinds  []searchedKind
+	kinds  *searchedKinds
 	labels labels.Selector
 	fields []fieldRequirement
 	after  position
-	within map[*kind][]*unstructured.Lazy // the descendants of Owner
 	page   Page
 }
 
 // Query returns the selected objects of the view. Objects of two resources with the same kind and UID are returned once, see [List]. The
-// query of a cache sends no request. ctx ends a long search.
+// query of a cache sends no request. Objects are unpacked for FieldSelector and Text only. ctx ends a long search.
 func (v *View) Query(ctx context.Context, q *Query) (*Page, error) {
-	s := &search{Query: *cmp.Or(q, &Query{}), view: v, kinds: v.searchedKinds(), page: Page{ResourceVersions: map[schema.GroupVersionResource]string{}}}
+	s := &search{Query: *cmp.Or(q, &Query{}), view: v, kinds: v.searchedKinds()}
 	var err error
 	if s.labels, err = labels.Parse(s.LabelSelector); err != nil {
 		return nil, fmt.Errorf("query all kinds: label selector: %w", err)
@@ -173,147 +173,133 @@ func (v *View) Query(ctx context.Context, q *Query) (*Page, error) {
 		return nil, errors.New("query all kinds: the cache has metadata only, without readiness")
 	case s.Descendants && s.Owner == "":
 		return nil, errors.New("query all kinds: Descendants without an Owner")
-	case s.Descendants:
-		if s.within, err = v.descendants(ctx, s.kinds, s.Owner); err != nil {
-			return nil, err
-		}
+	case s.Owner != "":
+		err = s.searchOwned(ctx)
+	default:
+		err = s.searchAll(ctx)
 	}
-	for i := range s.kinds {
-		if err := s.searchKind(ctx, &s.kinds[i]); err != nil {
-			return nil, err
-		}
-		if s.page.Continue != "" {
-			break
-		}
+	if err != nil {
+		return nil, err
 	}
 	return &s.page, nil
 }
 
-// candidate is an object that may match, loaded on demand.
-type candidate struct {
-	types.NamespacedName
-
-	load func() *unstructured.Lazy
-}
-
-func (s *search) searchKind(ctx context.Context, k *searchedKind) error {
-	if s.Select != nil && !s.Select(k.resource) || k.position(types.NamespacedName{}).compare(position{Group: s.after.Group, Resource: s.after.Resource}) < 0 {
-		return nil
+// isSearched reports whether a kind may have results, and notes its resourceVersion. It is called before the objects are read.
+func (s *search) isSearched(ctx context.Context, k *searchedKind) (bool, error) {
+	if s.Select != nil && !s.Select(k.resource) || s.Continue != "" && k.position(types.NamespacedName{}).compare(position{Group: s.after.Group, Resource: s.after.Resource}) < 0 {
+		return false, nil
 	}
 	if !k.resource.Namespaced {
 		if isAllowed, err := s.view.permissions.allows(ctx, k.resource, ""); err != nil || !isAllowed {
-			return err
+			return false, err
 		}
 	}
-	s.page.ResourceVersions[k.resource.GVR] = k.resourceVersion() // before the objects are read
-	candidates := slices.DeleteFunc(s.candidates(k.kind), func(c candidate) bool { return k.position(c.NamespacedName).compare(s.after) <= 0 })
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
-	for _, c := range candidates {
-		if ctx.Err() != nil {
-			return fmt.Errorf("query all kinds: %w", retry.ContextError(ctx))
-		}
-		if isAllowed, err := s.view.permissions.allows(ctx, k.resource, c.Namespace); err != nil {
+	s.page.ResourceVersions = append(s.page.ResourceVersions, ResourceVersion{k.resource, k.resourceVersion()})
+	return true, nil
+}
+
+// searchAll searches one kind after the next, until the page is full.
+func (s *search) searchAll(ctx context.Context) error {
+	for _, k := range s.kinds.ordered {
+		isSearched, err := s.isSearched(ctx, k)
+		if err != nil {
 			return err
-		} else if !isAllowed {
+		}
+		if !isSearched {
 			continue
 		}
-		obj := c.load()
-		if obj == nil || !s.matches(k, obj) {
-			continue
+		var entries []Entry
+		for e := range k.cache.All(s.Namespace, s.labels) {
+			if entry := s.view.entry(k, e); s.matchesMetadata(entry) {
+				entries = append(entries, entry)
+			}
 		}
-		if isDuplicate, err := s.isDuplicate(ctx, k, obj); err != nil {
+		if isFull, err := s.add(ctx, entries); err != nil || isFull {
 			return err
-		} else if isDuplicate {
-			continue
 		}
-		if s.Limit > 0 && len(s.page.Items) == s.Limit {
-			last := s.page.Items[s.Limit-1]
-			gvr := last.Resource.APIResource().GVR
-			s.page.Continue = position{gvr.Group, gvr.Resource, last.Object.GetNamespace(), last.Object.GetName()}.token()
-			return nil
-		}
-		s.page.Items = append(s.page.Items, s.view.item(k, obj))
 	}
 	return nil
 }
 
-// isDuplicate reports whether the result has the object as an object of an earlier kind.
-func (s *search) isDuplicate(ctx context.Context, k *searchedKind, obj *unstructured.Lazy) (bool, error) {
-	for _, earlier := range k.earlier {
-		if s.Select != nil && !s.Select(earlier.resource) {
+// searchOwned searches the objects below Owner.
+func (s *search) searchOwned(ctx context.Context) error {
+	isSearched := make([]bool, len(s.kinds.ordered))
+	s.page.ResourceVersions = make([]ResourceVersion, 0, len(s.kinds.ordered))
+	for i, k := range s.kinds.ordered {
+		var err error
+		if isSearched[i], err = s.isSearched(ctx, k); err != nil {
+			return err
+		}
+	}
+	var entries []Entry
+	var err error
+	if s.Descendants {
+		entries, err = s.view.descendants(ctx, s.kinds, s.Owner)
+	} else {
+		entries, err = s.view.appendOwned(ctx, nil, s.kinds, s.Owner, s.matchesMetadata)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.add(ctx, slices.DeleteFunc(entries, func(e Entry) bool { return !isSearched[e.kind.order] || !s.matchesMetadata(e) }))
+	return err
+}
+
+// add adds the entries that the whole query selects. It reports whether the page is full.
+func (s *search) add(ctx context.Context, entries []Entry) (isFull bool, err error) {
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.kind.order, b.kind.order), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	s.page.Entries = slices.Grow(s.page.Entries, min(len(entries), cmp.Or(s.Limit, len(entries))))
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return false, fmt.Errorf("query all kinds: %w", retry.ContextError(ctx))
+		}
+		isSelected, err := s.selects(ctx, e)
+		if err != nil {
+			return false, err
+		}
+		if !isSelected {
 			continue
 		}
-		same, found := earlier.cache.Get(obj.GetNamespace(), obj.GetName())
-		if !found || same.GetUID() != obj.GetUID() {
-			continue
+		if s.Limit > 0 && len(s.page.Entries) == s.Limit {
+			last := s.page.Entries[s.Limit-1]
+			s.page.Continue = last.kind.position(last.NamespacedName).token()
+			return true, nil
 		}
-		if isAllowed, err := s.view.permissions.allows(ctx, earlier.resource, obj.GetNamespace()); err != nil || isAllowed {
-			return isAllowed, err
-		}
+		s.page.Entries = append(s.page.Entries, e)
 	}
 	return false, nil
 }
 
-// candidates returns a superset of the matching objects of a kind, by indexes and without unpacking if possible.
-func (s *search) candidates(k *kind) []candidate {
-	var objects []*unstructured.Lazy
-	switch {
-	case s.within != nil:
-		objects = s.within[k]
-	case s.Owner != "":
-		objects = k.ownedBy(s.Owner)
-	case s.Readiness != "":
-		objects, _ = k.cache.ByIndex(indexReadiness, string(s.Readiness)) // the index exists
-	default:
-		var all []candidate
-		for entry := range k.cache.All(s.Namespace, s.labels) {
-			if (s.Name == "" || s.Name == entry.Name) && (s.UID == "" || s.UID == entry.UID()) {
-				all = append(all, candidate{entry.NamespacedName, entry.Object})
-			}
-		}
-		return all
+// selects reports whether an entry with the queried metadata belongs into the result.
+func (s *search) selects(ctx context.Context, e Entry) (bool, error) {
+	if s.Continue != "" && e.kind.position(e.NamespacedName).compare(s.after) <= 0 {
+		return false, nil
 	}
-	all := make([]candidate, len(objects))
-	for i, obj := range objects {
-		all[i] = candidate{cache.KeyOf(obj), func() *unstructured.Lazy { return obj }}
+	if isAllowed, err := s.view.permissions.allows(ctx, e.kind.resource, e.Namespace); err != nil || !isAllowed {
+		return false, err
 	}
-	return all
+	if !s.matchesObject(e) {
+		return false, nil
+	}
+	isDuplicate, err := s.isDuplicate(ctx, e)
+	return !isDuplicate, err
 }
 
-// descendants returns the objects below an owner, by kind. Objects of two kinds are in both.
-func (v *View) descendants(ctx context.Context, kinds []searchedKind, owner types.UID) (map[*kind][]*unstructured.Lazy, error) {
-	type object struct {
-		kind *kind
-		uid  types.UID
-	}
-	found := map[*kind][]*unstructured.Lazy{}
-	seen := map[object]bool{}
-	queued := map[types.UID]bool{owner: true}
-	for queue := []types.UID{owner}; len(queue) > 0; queue = queue[1:] {
-		for i := range kinds {
-			k := &kinds[i]
-			for _, obj := range k.ownedBy(queue[0]) {
-				uid := obj.GetUID()
-				if uid == owner || seen[object{k.kind, uid}] {
-					continue
-				}
-				isAllowed, err := v.permissions.allows(ctx, k.resource, obj.GetNamespace())
-				if err != nil {
-					return nil, err
-				}
-				if !isAllowed {
-					continue
-				}
-				seen[object{k.kind, uid}] = true
-				found[k.kind] = append(found[k.kind], obj)
-				if !queued[uid] {
-					queued[uid] = true
-					queue = append(queue, uid)
-				}
-			}
+// isDuplicate reports whether the result has the object as an object of an earlier kind.
+func (s *search) isDuplicate(ctx context.Context, e Entry) (bool, error) {
+	for _, earlier := range e.kind.earlier {
+		if s.Select != nil && !s.Select(earlier.resource) {
+			continue
+		}
+		same, found := earlier.cache.Entry(e.Namespace, e.Name)
+		if !found || same.UID() != e.UID() {
+			continue
+		}
+		if isAllowed, err := s.view.permissions.allows(ctx, earlier.resource, e.Namespace); err != nil || isAllowed {
+			return isAllowed, err
 		}
 	}
-	return found, nil
+	return false, nil
 }

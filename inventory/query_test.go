@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/scripted"
@@ -98,15 +97,15 @@ func TestCache_Query(t *testing.T) {
 			require.NoError(t, err, name)
 			assert.Equal(t, test.want, namesOf(t, page), name)
 			assert.Empty(t, page.Continue, name)
-			for gvr, version := range page.ResourceVersions {
-				assert.Equal(t, "7", version, gvr)
+			for _, searched := range page.ResourceVersions {
+				assert.Equal(t, "7", searched.Version, searched.Resource.GVR)
 			}
 		}
 		page, err := c.Query(t.Context(), &inventory.Query{Select: func(r *discovery.Resource) bool { return r.GVR.Group == "apps" }})
 		require.NoError(t, err)
 		assert.Len(t, page.ResourceVersions, 2)
-		assert.Contains(t, page.ResourceVersions, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"})
-		path, err := page.Items[0].Resource.Path(page.Items[0].Object.GetName())
+		assert.Equal(t, "replicasets", page.ResourceVersions[1].Resource.GVR.Resource)
+		path, err := page.Entries[0].Handle().Path(page.Entries[0].Name)
 		require.NoError(t, err)
 		assert.Equal(t, "/apis/apps/v1/namespaces/a/deployments/web", path)
 	})
@@ -127,7 +126,7 @@ func TestCache_QueryPages(t *testing.T) {
 					assert.Equal(t, (len(everything)+limit-1)/limit, pages)
 					break
 				}
-				assert.Len(t, page.Items, limit)
+				assert.Len(t, page.Entries, limit)
 			}
 			assert.Equal(t, everything, found)
 		}
