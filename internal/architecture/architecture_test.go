@@ -48,6 +48,7 @@ var allowedImports = map[string][]string{
 	"controller/workqueue":      {},
 	"controller/leaderelection": {"cache", "dynamic", "unstructured"},
 	"controller/sharding":       {"cache", "controller/leaderelection", "dynamic", "shard", "unstructured"},
+	"controller/webhook":        {"cache", "unstructured"},
 	"controller/events":         {"controller/workqueue", "dynamic", "unstructured"},
 	"fleet":                     {"cache", "controller", "controller/workqueue", "dynamic", "shard", "transport", "transport/kubeconfig", "unstructured"},
 	"stream":                    {"transport"},
