@@ -23,7 +23,7 @@ func (e *terminalError) Error() string {
 func (e *terminalError) Unwrap() error { return e.err }
 
 func (e *terminalError) Is(target error) bool {
-	_, ok := target.(*terminalError) //nolint:errorlint // errors.Is unwraps
+	_, ok := target.(*terminalError)
 	return ok
 }
 

@@ -19,6 +19,7 @@ import (
 // Operation is the operation of an admission request.
 type Operation string
 
+// The operations of admission requests.
 const (
 	Create  Operation = "CREATE"
 	Update  Operation = "UPDATE"

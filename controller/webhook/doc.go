@@ -13,7 +13,8 @@
 //	return server.ListenAndServeTLS("", "")
 //
 // The functions get *unstructured.Object, or a struct with json tags such as corev1.Pod. [Mutate] computes the JSON patch from the
-// returned object. [Convert] finds the functions between two versions.
+// returned object. [Convert] finds the functions between two versions. [Register] applies the configurations, and an [Issuer] makes the
+// certificate and its CA where no cert-manager does.
 //
 // See https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/.
 package webhook

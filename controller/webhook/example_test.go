@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/controller/webhook"
+	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -75,4 +79,39 @@ func ExampleCertificate_TLSConfig() {
 	server := &http.Server{Addr: ":9443", Handler: mux, TLSConfig: certificate.TLSConfig()}
 	fmt.Println(server.TLSConfig.GetCertificate != nil) // server.ListenAndServeTLS("", "")
 	// Output: true
+}
+
+func ExampleRegister() {
+	client, closeAll, err := controllertest.ExampleServer(context.Background(), os.Stdout)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer closeAll()
+
+	err = webhook.Register(context.Background(), client, []webhook.Configuration{{
+		Name:    "widgets.example.com",
+		Service: types.NamespacedName{Namespace: "shop", Name: "webhook"}, Path: "/validate",
+		Operations: []webhook.Operation{webhook.Create, webhook.Update},
+		Resources:  []schema.GroupVersionResource{{Group: "example.com", Version: "v1", Resource: "widgets"}},
+	}}, nil)
+	fmt.Println(err)
+	// Output:
+	// PATCH /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/widgets.example.com {"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"widgets.example.com"},"webhooks":[{"admissionReviewVersions":["v1"],"clientConfig":{"service":{"name":"webhook","namespace":"shop","path":"/validate"}},"name":"widgets.example.com","rules":[{"apiGroups":["example.com"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["widgets"]}],"sideEffects":"None"}]}
+	// <nil>
+}
+
+func ExampleNewIssuer() {
+	client, closeAll, err := controllertest.ExampleServer(context.Background(), os.Stdout)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer closeAll()
+
+	issuer := webhook.NewIssuer(client, types.NamespacedName{Namespace: "shop", Name: "webhook-certificate"}, []string{"webhook.shop.svc"},
+		&webhook.IssuerOptions{Validating: []string{"widgets.example.com"}})
+	// go issuer.Run(ctx)
+	w := httptest.NewRecorder()
+	issuer.Certificate().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	fmt.Println(w.Code, w.Body)
+	// Output: 503 load the serving certificate of the webhook: not issued yet
 }

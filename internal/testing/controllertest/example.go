@@ -19,6 +19,8 @@ const exampleIndex = `{"kind":"APIGroupDiscoveryList","items":[
 		 "subresources":[{"subresource":"status","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"verbs":["get","patch","update"]}]}]}]},
 	{"metadata":{"name":"coordination.k8s.io"},"versions":[{"version":"v1","resources":[
 		{"resource":"leases","responseKind":{"group":"coordination.k8s.io","version":"v1","kind":"Lease"},"scope":"Namespaced","singularResource":"lease","verbs":["create","get","update"]}]}]},
+	{"metadata":{"name":"admissionregistration.k8s.io"},"versions":[{"version":"v1","resources":[
+		{"resource":"validatingwebhookconfigurations","responseKind":{"group":"admissionregistration.k8s.io","version":"v1","kind":"ValidatingWebhookConfiguration"},"scope":"Cluster","singularResource":"validatingwebhookconfiguration","verbs":["get","patch"]}]}]},
 	{"metadata":{"name":"events.k8s.io"},"versions":[{"version":"v1","resources":[
 		{"resource":"events","responseKind":{"group":"events.k8s.io","version":"v1","kind":"Event"},"scope":"Namespaced","singularResource":"event","verbs":["create","patch"]}]}]}]}`
 
