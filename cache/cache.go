@@ -88,6 +88,10 @@ type Options[T any] struct {
 	// Under go test every cache compares hashes of a sample by default: the first 64 stored objects, and then every 64th. The
 	// variable's value false, DisableInterning and Pack turn the sampling off.
 	DetectMutations bool
+	// MaxStaleness is the longest healthy time since the last progress of the cache's stream; see [Cache.Staleness]. Health returns an
+	// error after it. API servers send a bookmark about once a minute while nothing changes, so a value below two minutes is exceeded by
+	// resources at rest. 0 means no limit.
+	MaxStaleness time.Duration
 	// Audit compares the cache with the server from time to time, and lists the objects again after a difference. nil means never.
 	// Names, UIDs and resourceVersions are compared, for each namespace and shard of the cache on its own, by lists of metadata at
 	// the cache's resourceVersion. A difference is a lost event, a wrong watch cache of the server, or a defect. Health returns a

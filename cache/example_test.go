@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -187,4 +188,33 @@ func ExampleCache_HasSynced() {
 	// Output:
 	// false
 	// true
+}
+
+func ExampleCache_Staleness() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := cache.New(pods("shop"), &cache.Options[unstructured.Object]{MaxStaleness: 5 * time.Minute}) // for Health
+	_, isKnown := c.Staleness()
+	fmt.Println(isKnown)
+	go func() { _ = c.Run(ctx) }()
+	if err := c.WaitForSync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	staleness, isKnown := c.Staleness() // for a metric
+	fmt.Println(isKnown, staleness < time.Minute)
+	// Output:
+	// false
+	// true true
+}
+
+func ExampleCache_WaitForStaleness() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := cache.New(pods("shop"), nil)
+	go func() { _ = c.Run(ctx) }()
+	if err := c.WaitForStaleness(ctx, time.Minute); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(c.List("shop", nil)))
+	// Output: 1
 }

@@ -9,9 +9,10 @@ import (
 )
 
 // Health returns nil if the cache has synced and its stream is not interrupted. Otherwise it returns the reason: Run has not been
-// called or has ended, the cache has not synced, an error interrupts the stream, or the server does not serve the resource. After
-// an interruption the cache is healthy again as soon as the server has accepted the next request. After a difference found by
-// Options.Audit it is healthy again once an audit has found none, a minute later at the earliest.
+// called or has ended, the cache has not synced, an error interrupts the stream, the server does not serve the resource, the cache is
+// staler than Options.MaxStaleness, or Options.Audit has found a difference. After an interruption the cache is healthy again as soon
+// as the server has accepted the next request. After a difference it is healthy again once an audit has found none, a minute later at
+// the earliest.
 //
 // If the server rejects only a part of Options.Namespaces, Health returns a *[RejectedError] until these namespaces have synced.
 func (c *Cache[T]) Health() error {
@@ -24,6 +25,7 @@ func (c *Cache[T]) Health() error {
 	rejected := c.joinErrors(rejection)
 	interrupted := c.joinErrors(interruption)
 	isSynced := c.synced && c.hasSettled()
+	staleness, _ := c.staleness()
 	switch {
 	case !c.started.Load():
 		return fmt.Errorf("cache %s: not synced: Run has not been called", path)
@@ -35,6 +37,8 @@ func (c *Cache[T]) Health() error {
 		return fmt.Errorf("cache %s: interrupted: %w", path, interrupted)
 	case c.notServed:
 		return fmt.Errorf("cache %s: the server does not serve the resource", path)
+	case c.opts.MaxStaleness > 0 && staleness > c.opts.MaxStaleness:
+		return fmt.Errorf("cache %s: stale: the last progress was %s ago", path, staleness)
 	case len(c.audits.differences) > 0:
 		return fmt.Errorf("cache %s: audit: %s", path, c.audits.String())
 	case rejected != nil:

@@ -141,6 +141,7 @@ func (m *partitionMerger[T]) handleChange(p *partition[T], change dynamic.Change
 }
 
 func (m *partitionMerger[T]) interrupt(p *partition[T], i dynamic.Interruption) {
+	p.progressed.isResuming = true
 	if i.Relist {
 		p.seen = nil
 	}
@@ -186,6 +187,9 @@ func (m *partitionMerger[T]) updateStream(namespace string, isRestored bool) {
 		state.listing = state.listing || !p.hasSynced && p.rejected == nil
 		if i == 0 || p.resourceVersion == "" || isNewer(state.resourceVersion, p.resourceVersion) {
 			state.resourceVersion = p.resourceVersion
+		}
+		if i == 0 || p.progressed.at.Before(state.progressed.at) {
+			state.progressed.at = p.progressed.at
 		}
 		if state.rejected == nil {
 			state.rejected = p.rejected

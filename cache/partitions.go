@@ -42,6 +42,7 @@ type partition[T any] struct {
 	hasSynced       bool
 	rejected        error // until the next Follow
 	interrupted     error // until the next progress
+	progressed      progressTime
 	rejections      int
 	received        map[types.NamespacedName]struct{} // the keys of a repeated initial list; nil outside of such a list
 }
@@ -198,6 +199,7 @@ func (p *partition[T]) hasSeen(obj metaObject) bool {
 // setVersion records progress. It reports whether the resourceVersion has decreased: after a restore of etcd from a backup.
 func (p *partition[T]) setVersion(resourceVersion string) (isRestored bool) {
 	isRestored = isNewer(p.resourceVersion, resourceVersion)
+	p.progressed.record(p.resourceVersion, resourceVersion)
 	p.resourceVersion = resourceVersion
 	p.interrupted = nil
 	p.seen = slices.DeleteFunc(p.seen, func(s seenPartition) bool { return isRestored || !isNewer(s.resourceVersion, resourceVersion) })

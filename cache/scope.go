@@ -178,11 +178,14 @@ func (m *partitionMerger[T]) continued(selector shard.Selector, others ...*parti
 	first := others[0]
 	next := &partition[T]{
 		namespace: first.namespace, shard: selector, source: first.source,
-		resourceVersion: first.resourceVersion, hasSynced: first.hasSynced,
+		resourceVersion: first.resourceVersion, hasSynced: first.hasSynced, progressed: progressTime{first.progressed.at, true},
 	}
 	for _, p := range others {
 		if isNewer(next.resourceVersion, p.resourceVersion) {
 			next.resourceVersion = p.resourceVersion
+		}
+		if p.progressed.at.Before(next.progressed.at) {
+			next.progressed.at = p.progressed.at
 		}
 	}
 	for _, p := range others {

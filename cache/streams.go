@@ -17,6 +17,7 @@ type streamState struct {
 	rejected        error  // until the next Follow; see Options.Namespaces
 	interrupted     error  // error of the current interruption
 	interruptedAt   time.Time
+	progressed      progressTime
 }
 
 // maxInterruption is the longest interruption of a stream during which writes are awaited.
@@ -59,6 +60,7 @@ func (c *Cache[T]) setStream(namespace string, exists bool, current streamState,
 	s.listing = current.listing
 	s.rejected = current.rejected
 	s.interrupted = current.interrupted
+	s.progressed = current.progressed
 	isSame := s.synced == last.synced && s.listing == last.listing && s.rejected == last.rejected //nolint:errorlint // the same error
 	switch {
 	case isRestored:
@@ -81,6 +83,7 @@ func (c *Cache[T]) setResourceVersion(stream, resourceVersion string) {
 	last := s.resourceVersion
 	s.resourceVersion = resourceVersion
 	s.interrupted = nil
+	s.progressed.record(last, resourceVersion)
 	switch {
 	case isReached(resourceVersion, last):
 		c.waiters.evaluateReached(stream, resourceVersion)
@@ -98,10 +101,11 @@ func (c *Cache[T]) setInterrupted(stream string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastErr = err
+	s := c.streams[stream]
+	s.progressed.isResuming = true
 	if err == nil {
 		return
 	}
-	s := c.streams[stream]
 	if s.interrupted == nil {
 		s.interruptedAt = time.Now()
 		time.AfterFunc(maxInterruption, func() {

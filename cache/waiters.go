@@ -19,6 +19,8 @@ type waiter struct {
 	version   string               // "" for none
 	key       types.NamespacedName // of an object; may be zero
 	ready     chan struct{}        // closed once the condition holds
+
+	atProgress bool // the condition depends on the time of progress
 }
 
 // waiters are the waiters of a cache. The cache's lock guards them.
@@ -26,14 +28,19 @@ type waiters struct {
 	all       map[*waiter]struct{}
 	byVersion map[string][]*waiter // by stream; the lowest version first
 	byKey     map[types.NamespacedName][]*waiter
+
+	atProgress map[*waiter]struct{}
 }
 
 func newWaiters() waiters {
-	return waiters{map[*waiter]struct{}{}, map[string][]*waiter{}, map[types.NamespacedName][]*waiter{}}
+	return waiters{map[*waiter]struct{}{}, map[string][]*waiter{}, map[types.NamespacedName][]*waiter{}, map[*waiter]struct{}{}}
 }
 
 func (ws *waiters) add(w *waiter) {
 	ws.all[w] = struct{}{}
+	if w.atProgress {
+		ws.atProgress[w] = struct{}{}
+	}
 	if w.version != "" {
 		of := ws.byVersion[w.stream]
 		i, _ := slices.BinarySearchFunc(of, w.version, compareVersion)
@@ -50,6 +57,7 @@ func (ws *waiters) remove(w *waiter) bool {
 		return false
 	}
 	delete(ws.all, w)
+	delete(ws.atProgress, w)
 	of := ws.byVersion[w.stream]
 	for i, _ := slices.BinarySearchFunc(of, w.version, compareVersion); i < len(of) && of[i].version == w.version; i++ {
 		if of[i] == w {
@@ -93,8 +101,11 @@ func (ws *waiters) evaluateKey(key types.NamespacedName) {
 	}
 }
 
-// evaluateReached evaluates the waiters with a version <= version, and removes them from byVersion.
+// evaluateReached evaluates the waiters for progress and those with a version <= version, and removes the latter from byVersion.
 func (ws *waiters) evaluateReached(stream, version string) {
+	for w := range ws.atProgress {
+		ws.evaluate(w)
+	}
 	of := ws.byVersion[stream]
 	reached := 0
 	for reached < len(of) && isReached(version, of[reached].version) {

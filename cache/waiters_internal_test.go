@@ -29,6 +29,7 @@ func requireNoWaiters[T any](t *testing.T, c *Cache[T]) {
 	t.Helper()
 	assert.Empty(t, c.waiters.all)
 	assert.Empty(t, c.waiters.byKey)
+	assert.Empty(t, c.waiters.atProgress)
 	for _, waiting := range c.waiters.byVersion {
 		assert.Empty(t, waiting)
 	}
