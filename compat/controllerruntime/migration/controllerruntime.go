@@ -2,7 +2,9 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,10 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/compat/controllerruntime"
@@ -24,6 +29,7 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/events"
 	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/controller/webhook"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -226,6 +232,48 @@ func controllerAfter(ctx context.Context, deployments, configMaps *dynamic.Resou
 			return 0, nil
 		}, &controller.Options{Triggers: []controller.Trigger{controller.Owns(owned, deployments)}})
 	})
+	return group.Wait()
+}
+
+func predicatesBefore(mgr ctrl.Manager, reconciler reconcile.Reconciler) error {
+	return ctrl.NewControllerManagedBy(mgr).For(&appsv1.Deployment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).Complete(reconciler)
+}
+
+func predicatesAfter(ctx context.Context, deployments *cache.Cache[appsv1.Deployment], reconcile controller.ReconcileFunc) error {
+	return controller.Run(ctx, deployments, reconcile, &controller.Options{Predicates: []controller.Predicate{controller.GenerationChanged}})
+}
+
+func webhookBefore(mgr ctrl.Manager) {
+	mgr.GetWebhookServer().Register("/validate", &admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, r admission.Request) admission.Response {
+		deployment := &appsv1.Deployment{}
+		if err := admission.NewDecoder(mgr.GetScheme()).Decode(r, deployment); err != nil {
+			return admission.Errored(http.StatusBadRequest, err)
+		}
+		if deployment.Labels["team"] == "" {
+			return admission.Denied("the label team is required")
+		}
+		return admission.Allowed("")
+	})})
+}
+
+func webhookAfter(mux *http.ServeMux) {
+	mux.Handle("/validate", webhook.Validate(func(_ context.Context, r *webhook.Request[appsv1.Deployment]) error {
+		if r.Object.Labels["team"] == "" {
+			return errors.New("the label team is required")
+		}
+		return nil
+	}, nil))
+}
+
+func certificateAfter(ctx context.Context, client *dynamic.Client, mux *http.ServeMux) error {
+	issuer := webhook.NewIssuer(client, types.NamespacedName{Namespace: "shop", Name: "webhook-certificate"}, []string{"webhook.shop.svc"},
+		&webhook.IssuerOptions{Validating: []string{"deployments.example.com"}})
+	mux.Handle("/readyz", issuer.Certificate())
+	server := &http.Server{Addr: ":9443", Handler: mux, TLSConfig: issuer.Certificate().TLSConfig(), ReadHeaderTimeout: time.Minute}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return issuer.Run(ctx) })
+	group.Go(func() error { return server.ListenAndServeTLS("", "") })
+	group.Go(func() error { <-ctx.Done(); return server.Close() })
 	return group.Wait()
 }
 
