@@ -74,7 +74,7 @@ func TestWrite_Pod(t *testing.T) {
 		"Node:             node-1/10.0.0.1\n", "Status:           Running\n", "  web:\n    Container ID:\n    Image:          web:1\n",
 		"    Port:           80/TCP (http)\n", "    Command:        run\n    Args:           -v\n    State:          Running\n      Started:",
 		"    Last State:     Terminated\n      Reason:       Error\n      Exit Code:    3\n    Ready:          True\n    Restart Count:  2\n    Limits:\n      cpu:  1\n",
-		"http-get http://:80/ready delay=0s timeout=0s period=10s #success=0 #failure=0\n",
+		"http-get http://:80/ready delay=0s timeout=0s period=10s successThreshold=0 failureThreshold=0\n",
 		"      A:  1\n      B:  <set to the key 'k' in secret 's'>  Optional: false\n", "      /data from data (ro)\n",
 		"  data:\n    Type:  ConfigMap\n    name:  c\n", "QoS Class:        Burstable\n", "Tolerations:      k op=Exists for 5s\n",
 	} {

@@ -209,7 +209,7 @@ func probeText(probe map[string]any) string {
 	case probe["grpc"] != nil:
 		what = fmt.Sprintf("grpc <pod>:%s %s", popText(probe, "grpc", "port"), popText(probe, "grpc", "service"))
 	}
-	return fmt.Sprintf("%s delay=%ds timeout=%ds period=%ds #success=%d #failure=%d", what, popInt(probe, "initialDelaySeconds"),
+	return fmt.Sprintf("%s delay=%ds timeout=%ds period=%ds successThreshold=%d failureThreshold=%d", what, popInt(probe, "initialDelaySeconds"),
 		popInt(probe, "timeoutSeconds"), popInt(probe, "periodSeconds"), popInt(probe, "successThreshold"), popInt(probe, "failureThreshold"))
 }
 

@@ -26,8 +26,9 @@ type oracleCase struct {
 	stdin string
 	// env is added to the program's environment.
 	env []string
-	// during are steps while the program runs, and then it is interrupted by SIGINT.
-	during []step
+	// during are steps while the program runs. Then it is interrupted by SIGINT, unless endsAlone.
+	during    []step
+	endsAlone bool
 	// effect are objects to compare after the run, as TYPE/NAME or TYPE for all.
 	effect []string
 	// kubeconfigs are files in the folder of the run to compare after the run: entries sorted, without comments and empty
@@ -41,6 +42,14 @@ type oracleCase struct {
 	fails bool
 	// differs explains the results without a comparison.
 	differs *difference
+	// lastVersion leaves the line out for newer versions of kubectl.
+	lastVersion lastVersion
+}
+
+// lastVersion is the newest minor version of kubectl with a behavior, and what a newer version does.
+type lastVersion struct {
+	minor int
+	why   string
 }
 
 // step waits until the program has written text and then runs a kubectl line in the run's namespace, unless it is "".

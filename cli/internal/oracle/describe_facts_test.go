@@ -55,9 +55,12 @@ var (
 	agePattern   = regexp.MustCompile(`^(\d+[dhms]+)+$`)
 )
 
+// newNames are the names of kubectl 1.37 for those of kubectl 1.36.
+var newNames = strings.NewReplacer("#success=", "successthreshold=", "#failure=", "failurethreshold=")
+
 // words returns the words of a text in lower case. The parts of a time are words.
 func words(text string) (all []string) {
-	for _, word := range wordPattern.Split(timePattern.ReplaceAllString(strings.ToLower(text), "$1 $2"), -1) {
+	for _, word := range wordPattern.Split(newNames.Replace(timePattern.ReplaceAllString(strings.ToLower(text), "$1 $2")), -1) {
 		if word = strings.Trim(word, "."); word != "" {
 			all = append(all, word)
 		}
@@ -98,6 +101,7 @@ var accepted = []struct{ pair, value, why string }{
 	{`^networkpolicy/`, `^\d+$|^\d{4}-\d\d-\d\d$|^\+0000$|^utc$`, "the creation has a zone, as kubectl writes it for other kinds"},
 	{`^networkpolicy/`, `^32000-32768$|^not$`, "port and endPort are fields of their own, and a missing rule has no text"},
 	{`^(pv|priorityclass|storageclass)/`, `^(false|no)$`, "the object does not have the field"},
+	{`^pvc/`, `^(mon|01|jan|0001|00)$`, "kubectl 1.37 prints the zero time for a missing one"},
 	{`^role/`, `^deployments.apps$`, "resource and group are fields of their own"},
 }
 

@@ -111,7 +111,7 @@ func kubercCases() []oracleCase {
 		{line: "kuberc set --section defaults --command get --option output=wide", fails: true},
 		{line: "kuberc set --section defaults --command get --option --output=wide --option a=b=c --overwrite"},
 		{line: "kuberc set --section defaults --command get --overwrite"},
-		{line: "kuberc set --section defaults --command 'set env' --option output=yaml", files: map[string]string{"kuberc": ""}},
+		{line: "kuberc set --section defaults --command 'set env' --option output=yaml", files: map[string]string{"kuberc": ""}, lastVersion: lastVersion{36, "kubectl 1.37 rejects an empty file and writes null into it"}},
 		{line: "kuberc set --section=aliases --name new --command get --prependarg nodes --appendarg -- --appendarg b --kuberc=folder/new"},
 		{line: "kuberc set --section=aliases --name getcm --command describe --overwrite"},
 		{line: "kuberc set --section=aliases --name getcm --command describe", fails: true},

@@ -3,12 +3,14 @@ package oracle
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +30,19 @@ type program struct {
 	// kubeconfig is the sandbox's.
 	kubeconfig string
 	kubectl    string // the path of kubectl
+}
+
+// minor returns the minor version of kubectl.
+func (p *program) minor(t *testing.T) int {
+	t.Helper()
+	r := p.run(t, &oracleCase{line: "version --client -o json"}, "", nil)
+	var output struct {
+		ClientVersion struct{ Minor string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &output), r.stderr)
+	minor, err := strconv.Atoi(output.ClientVersion.Minor)
+	require.NoError(t, err)
+	return minor
 }
 
 // result is the effect of a run.
@@ -58,7 +73,7 @@ func (p *program) run(t *testing.T, c *oracleCase, namespace string, kubectl *pr
 			kubectl.simple(t, step.kubectl, namespace)
 		}
 	}
-	if len(c.during) > 0 {
+	if len(c.during) > 0 && !c.endsAlone {
 		_ = cmd.Process.Signal(os.Interrupt)
 	}
 	err := cmd.Wait()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/anykind/anykind/internal/testing/client"
@@ -93,6 +94,15 @@ func (o *oracle) nodeMetrics(t *testing.T) string {
 	return text.String()
 }
 
+// selectedPod is a pod with metrics.
+const selectedPod = `
+kind: Pod
+apiVersion: v1
+metadata: {name: web-0, namespace: $NS}
+spec: {schedulerName: none, containers: [{name: app, image: app}]}
+---
+`
+
 func TestTop_SameAsKubectl(t *testing.T) {
 	o := newPrograms(t)
 	empty := client.NewNamespace(t, o.client)
@@ -101,7 +111,13 @@ func TestTop_SameAsKubectl(t *testing.T) {
 	})
 	o.fixtures = client.NewNamespace(t, o.client)
 	o.apply(t, o.fixtures, fmt.Sprintf(metricsDefinition, "nodes", "NodeMetrics", "Cluster")+fmt.Sprintf(metricsDefinition, "pods", "PodMetrics", "Namespaced")+
-		podMetrics+o.nodeMetrics(t))
+		podMetrics+selectedPod+o.nodeMetrics(t))
+	t.Run("field selector of pods", func(t *testing.T) { // kubectl 1.36 sends it to the metrics API
+		got := o.anyctl.run(t, &oracleCase{line: "top pod --field-selector spec.schedulerName=none --no-headers"}, o.fixtures, nil)
+		require.Zero(t, got.code, got.stderr)
+		assert.Equal(t, "web-0", strings.Fields(got.stdout)[0])
+		assert.Equal(t, 1, strings.Count(got.stdout, "\n"), got.stdout)
+	})
 	for _, c := range []oracleCase{
 		{line: "top nodes"},
 		{line: "top node --sort-by=cpu"},

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
@@ -139,11 +140,35 @@ func (o *topOptions) metrics(ctx context.Context, resource, name string) ([]*uns
 	case err != nil:
 		return nil, err
 	}
-	return o.read(ctx, handle, name)
+	found, err := o.read(ctx, handle, name, "")
+	if err != nil || o.selection.FieldSelector == "" {
+		return found, err
+	}
+	pods, err := o.selectedPods(ctx) // metrics have no fields of pods
+	if err != nil {
+		return nil, err
+	}
+	isSelected := map[types.NamespacedName]bool{}
+	keyOf := func(obj *unstructured.Object) types.NamespacedName {
+		return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	}
+	for _, pod := range pods {
+		isSelected[keyOf(pod)] = true
+	}
+	return slices.DeleteFunc(found, func(obj *unstructured.Object) bool { return !isSelected[keyOf(obj)] }), nil
+}
+
+// selectedPods returns the pods selected by the flags.
+func (o *topOptions) selectedPods(ctx context.Context) ([]*unstructured.Object, error) {
+	handle, err := o.Connection.Handle(ctx, "pods")
+	if err != nil {
+		return nil, err
+	}
+	return o.read(ctx, handle, "", o.selection.FieldSelector)
 }
 
 // read returns the named object, or the selected objects.
-func (o *topOptions) read(ctx context.Context, handle *dynamic.Resource, name string) ([]*unstructured.Object, error) {
+func (o *topOptions) read(ctx context.Context, handle *dynamic.Resource, name, fieldSelector string) ([]*unstructured.Object, error) {
 	if name != "" {
 		obj, err := handle.Get(ctx, name, nil)
 		return []*unstructured.Object{obj}, err
@@ -152,7 +177,7 @@ func (o *topOptions) read(ctx context.Context, handle *dynamic.Resource, name st
 		handle = handle.AllNamespaces()
 	}
 	var found []*unstructured.Object
-	for obj, err := range handle.List(ctx, &metav1.ListOptions{LabelSelector: o.selection.LabelSelector, FieldSelector: o.selection.FieldSelector}) {
+	for obj, err := range handle.List(ctx, &metav1.ListOptions{LabelSelector: o.selection.LabelSelector, FieldSelector: fieldSelector}) {
 		if err != nil {
 			return nil, err
 		}
@@ -187,11 +212,7 @@ func (o *topOptions) topPod(ctx context.Context, name string) error {
 
 // noPodMetrics reports why there are no metrics: no pods, pods without metrics, or pods that are too new.
 func (o *topOptions) noPodMetrics(ctx context.Context) error {
-	handle, err := o.Connection.Handle(ctx, "pods")
-	if err != nil {
-		return err
-	}
-	pods, err := o.read(ctx, handle, "")
+	pods, err := o.selectedPods(ctx)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (o *topOptions) topNode(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := o.read(ctx, handle, name)
+	nodes, err := o.read(ctx, handle, name, "")
 	if err != nil {
 		return err
 	}

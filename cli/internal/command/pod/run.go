@@ -1,10 +1,12 @@
 package pod
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,11 +80,14 @@ func (o *runOptions) validate(cmd *cobra.Command, args []string) error {
 	case o.image == "":
 		return errors.New("--image is required")
 	case !isImage(o.image):
-		return fmt.Errorf("Invalid image name %q: invalid reference format", o.image)
+		return fmt.Errorf("invalid image name %q: invalid reference format", o.image)
 	case o.session.tty && !o.session.stdin:
-		return command.UsageError(cmd, "-i/--stdin is required for containers with -t/--tty=true")
+		return errors.New("-i/--stdin is required for containers with -t/--tty=true")
 	case o.expose && o.port == "":
-		return command.UsageError(cmd, "--port must be set when exposing a service")
+		return errors.New("--port must be set when exposing a service")
+	}
+	if _, err := strconv.Atoi(cmp.Or(o.port, "0")); err != nil {
+		return errors.New("--port must be a number")
 	}
 	switch o.restart {
 	case "Always", "OnFailure", "Never":
@@ -92,19 +97,19 @@ func (o *runOptions) validate(cmd *cobra.Command, args []string) error {
 			o.restart = "OnFailure"
 		}
 	default:
-		return command.UsageError(cmd, "invalid restart policy: %s", o.restart)
+		return fmt.Errorf("invalid restart policy: %s, valid values are: Always, OnFailure, Never", o.restart)
 	}
 	switch {
 	case o.remove && !o.attach:
-		return command.UsageError(cmd, "--rm should only be used for attached containers")
+		return errors.New("--rm should only be used for attached containers")
 	case o.attach && o.Write.DryRun != flags.DryRunNone:
-		return command.UsageError(cmd, "--dry-run=[server|client] can't be used with attached containers options (--attach, --stdin, or --tty)")
+		return errors.New("--dry-run=[server|client] can't be used with attached containers options (--attach, --stdin, or --tty)")
 	}
 	switch o.pullPolicy {
 	case "", "Always", "IfNotPresent", "Never":
 		return nil
 	}
-	return command.UsageError(cmd, "invalid image pull policy: %s", o.pullPolicy)
+	return fmt.Errorf("invalid image pull policy: %s, valid values are: Always, IfNotPresent, Never", o.pullPolicy)
 }
 
 func (o *runOptions) run(cmd *cobra.Command, args []string) (err error) {
@@ -134,11 +139,12 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	all := []createdObject{{pods, created}}
-	var exposeErr error
+	var errs []error
 	if o.expose {
-		var service createdObject
-		if service, exposeErr = o.createService(ctx, args[0]); exposeErr == nil {
+		if service, err := o.createService(ctx, args[0]); err == nil {
 			all = append(all, service)
+		} else {
+			errs = append(errs, err)
 		}
 	}
 	if o.attach {
@@ -147,7 +153,10 @@ func (o *runOptions) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		return o.attachTo(cmd, pods.Namespace(created.GetNamespace()), created.GetName(), keys)
 	}
-	return errors.Join(o.Output.Object(created, "created"), exposeErr)
+	for _, c := range all {
+		errs = append(errs, o.Output.Object(c.object, "created"))
+	}
+	return errors.Join(errs...)
 }
 
 // createdObject is an object for --rm. The resource is nil for --dry-run=client.
@@ -156,7 +165,7 @@ type createdObject struct {
 	object   *unstructured.Object
 }
 
-// createService creates and prints the service of --expose.
+// createService creates the service of --expose.
 func (o *runOptions) createService(ctx context.Context, name string) (createdObject, error) {
 	service, err := o.service(name)
 	if err != nil {
@@ -166,7 +175,7 @@ func (o *runOptions) createService(ctx context.Context, name string) (createdObj
 	if err != nil {
 		return createdObject{}, err
 	}
-	return createdObject{services, created}, o.Output.Object(created, "created")
+	return createdObject{services, created}, nil
 }
 
 // removeAll deletes the created objects.
