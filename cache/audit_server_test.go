@@ -31,6 +31,7 @@ type revisions struct {
 	lost       map[int]bool         // events by revision
 	changed    chan struct{}
 	watchCache map[string]*object // of lists that are not exact; nil for the last revision
+	snapshot   map[string]*object // of exact lists of all names; nil for the revision
 	pageDelay  time.Duration
 	fail       http.HandlerFunc // of audits
 	failPage   int
@@ -129,6 +130,9 @@ func (s *revisions) list(w http.ResponseWriter, r *http.Request) {
 	state := s.history[revision]
 	if query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchNotOlderThan) && s.watchCache != nil {
 		state = s.watchCache
+	}
+	if isExact && s.snapshot != nil && !query.Has("fieldSelector") {
+		state = s.snapshot
 	}
 	fail := s.fail
 	if fail != nil && (isExact || offset > 0) && (s.failPage > 0) == (offset > 0) {
@@ -251,4 +255,14 @@ func (s *revisions) stored(selected func(*object) bool) map[string]string {
 		}
 	}
 	return versions
+}
+
+// snapshotOr returns the objects of exact lists of all names.
+func (s *revisions) snapshotOr(revision int) map[string]*object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshot != nil {
+		return s.snapshot
+	}
+	return s.history[revision]
 }

@@ -56,6 +56,16 @@ func replaced(name, app, uid string) *object {
 	return obj
 }
 
+// shardOf returns the eighth of the hashes with a UID.
+func shardOf(uid types.UID) (selected shard.Selector) {
+	for _, eighth := range shard.Split(shard.UID, 8) {
+		if eighth.Matches("", uid) {
+			selected = eighth
+		}
+	}
+	return selected
+}
+
 func TestAudit_RepairsLostEvents(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lose func(*revisions)
@@ -81,7 +91,7 @@ func TestAudit_RepairsLostEvents(t *testing.T) {
 		for scope, opts := range map[string]cache.Options[object]{
 			"a stream":   {},
 			"namespaces": {Namespaces: []string{"home", "shop"}},
-			"a shard":    {Shard: shard.New(shard.UID, shard.All()...)},
+			"a shard":    {Shard: shardOf("uid of a")},
 			"a selector": {LabelSelector: "app=web"},
 		} {
 			if name != "deletion" && scope != "a stream" {
@@ -109,13 +119,18 @@ func TestAudit_RepairsLostEvents(t *testing.T) {
 					assert.Equal(t, []string{tc.want}, found.differences())
 					assert.EqualError(t, c.Health(), "cache /api/v1/pods: audit: "+tc.want)
 					time.Sleep(10 * time.Second)
-					selects := func(obj *object) bool { return opts.LabelSelector == "" || obj.GetLabels()["app"] == "web" }
+					selects := func(obj *object) bool {
+						return opts.Shard.Matches(obj.GetNamespace(), obj.GetUID()) && (opts.LabelSelector == "" || obj.GetLabels()["app"] == "web")
+					}
 					assert.Equal(t, s.stored(selects), versionsByKey(c.List("", nil)))
 					time.Sleep(2 * time.Hour)
 					assert.Equal(t, []string{tc.want}, found.differences(), "once")
 					assert.NoError(t, c.Health())
 					for _, result := range found.all() {
 						assert.NoError(t, result.Err)
+					}
+					if opts.Namespaces == nil { // otherwise a result is of one namespace
+						assert.Len(t, s.stored(selects), found.all()[len(found.all())-1].Objects)
 					}
 				})
 			})
@@ -161,6 +176,45 @@ func TestAudit_FindsWrongWatchCache(t *testing.T) {
 		}, found.differences())
 		assert.Empty(t, c.List("", nil), "repaired by a list from etcd")
 	})
+}
+
+func TestAudit_UnconfirmedDifference(t *testing.T) {
+	for name, tc := range map[string]struct {
+		begin, heal func(*revisions, *cache.Cache[object])
+	}{
+		"healed in time": {
+			func(_ *revisions, c *cache.Cache[object]) {
+				c.PatchStore(types.NamespacedName{Namespace: "shop", Name: "first"}, nil)
+			},
+			func(s *revisions, c *cache.Cache[object]) {
+				c.PatchStore(types.NamespacedName{Namespace: "shop", Name: "first"}, s.history[1]["shop/first"].DeepCopy())
+			},
+		},
+		"wrong snapshot of the server": {
+			func(s *revisions, _ *cache.Cache[object]) { s.snapshot = map[string]*object{} },
+			func(*revisions, *cache.Cache[object]) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newRevisions()
+				var found audits
+				c := cache.New(s.pods(t), &cache.Options[object]{Audit: found.options(time.Hour)})
+				run(t, c)
+				require.NoError(t, c.WaitForSync(t.Context()))
+				tc.begin(s, c)
+				for s.lists() == 0 {
+					time.Sleep(time.Second)
+				}
+				time.Sleep(2 * time.Second)
+				tc.heal(s, c)
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				require.Len(t, found.all(), 1)
+				assert.Equal(t, cache.AuditResult{ResourceVersion: "1", Objects: len(s.snapshotOr(1))}, found.all()[0])
+			})
+		})
+	}
 }
 
 func TestAudit_NoDifferenceInChurn(t *testing.T) {
@@ -223,7 +277,10 @@ func TestAudit_TransformLeavesObjectsOut(t *testing.T) {
 		run(t, c)
 		require.NoError(t, c.WaitForSync(t.Context()))
 		s.write("shop/b", nil)
+		synctest.Wait()
+		assert.Equal(t, 3, c.Entries(), "the deletion of an unknown object is not emitted")
 		time.Sleep(100 * time.Minute)
+		assert.Equal(t, 2, c.Entries())
 		assert.Empty(t, found.differences())
 		s.lose("shop/a", pod("shop", "a", "web", 0))
 		time.Sleep(2 * time.Hour)

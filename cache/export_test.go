@@ -13,11 +13,11 @@ func (c *Cache[T]) PatchStore(key types.NamespacedName, obj *T) {
 	c.objects.set(key, &entry[T]{stored: stored[T]{object: obj}})
 }
 
-// Entries returns the number of objects, index values and pending changes of a cache.
+// Entries returns the number of objects, index values and pending changes of a cache, and of objects that Transform has left out.
 func (c *Cache[T]) Entries() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	count := c.objects.count()
+	count := c.objects.count() + len(c.audits.leftOut)
 	for _, values := range c.indexes {
 		count += len(values.buckets)
 	}
