@@ -80,7 +80,7 @@ func TestRun_CountsRequestsAndKeys(t *testing.T) {
 		assert.Equal(t, want[name].kind, own.kind, name)
 		assert.Equal(t, want[name].labels, own.labels, name)
 	}
-	assert.Len(t, got, 7)
+	assert.Len(t, got, 9)
 }
 
 // peerMetrics returns the registry of controller-runtime after a request of client-go and a key of its work queue.
