@@ -23,7 +23,7 @@ import (
 // cliTask is a command line for whole processes of anyctl and kubectl.
 type cliTask struct {
 	what string
-	args []string // NAMESPACE and OTHERS are replaced
+	args []string // NAMESPACE, OTHERS and MANIFEST, a file, are replaced
 	// minOutput is the minimum number of output lines, multiplied by the run's count if perObject.
 	minOutput int
 	perObject bool
@@ -40,6 +40,16 @@ var cliTasks = map[string]cliTask{
 	"cli-api-resources": {"api-resources with many CRDs", []string{"api-resources"}, 1, true},
 	"cli-complete":      {"completion of a pod's name", []string{"__complete", "get", "pods", "-n", "NAMESPACE", "web-7c5ddbdf54-0000"}, 10, false},
 	"cli-delete":        {"delete of 100 objects", []string{"delete", "configmaps", "-n", "NAMESPACE", "--all"}, 100, false},
+
+	"cli-describe":     {"describe of a Deployment", []string{"describe", "deploy", "web"}, 10, false},
+	"cli-events":       {"events --for a Deployment", []string{"events", "--for", "deployment/web"}, 0, false},
+	"cli-cluster-info": {"cluster-info", []string{"cluster-info"}, 1, false},
+	"cli-replace":      {"replace of a Deployment", []string{"replace", "--dry-run=server", "-f", "MANIFEST"}, 1, false},
+	"cli-taint":        {"taint of a node", []string{"taint", "nodes", benchNode, "key=value:NoSchedule", "--dry-run=server"}, 1, false},
+	"cli-expose":       {"expose of a Deployment", []string{"expose", "deploy", "web", "--port=80", "--dry-run=server"}, 1, false},
+	"cli-autoscale":    {"autoscale of a Deployment", []string{"autoscale", "deploy", "web", "--max=3", "--dry-run=server"}, 1, false},
+	"cli-run":          {"run of a pod", []string{"run", "bench", "--image=bench", "--dry-run=server"}, 1, false},
+	"cli-certificate":  {"approval of a certificate", []string{"certificate", "approve", benchRequest}, 1, false},
 
 	"cli-explain":        {"explain deployments", []string{"explain", "deployments"}, 20, false},
 	"cli-explain-custom": {"explain --recursive of a custom kind", []string{"explain", "rollouts." + customGroup, "--recursive"}, 1000, false},
@@ -94,6 +104,9 @@ func cliComparisons(pods []int, definitions int) []comparison {
 	add("cli-api-resources", definitions, 1)
 	add("cli-complete", short, 1)
 	add("cli-delete", deleted, 1)
+	for _, task := range singleTasks {
+		add(task, 1, 1)
+	}
 	return append(all, comparison{
 		"cli-size", "size of anyctl and kubectl, stripped", 0.3, cost{run{"ours", "cli-size", 1}, "size"}, cost{run{"theirs", "cli-size", 1}, "size"},
 	})
@@ -134,6 +147,9 @@ func (s *sides) buildCLI(ctx context.Context) error {
 	if err := program.Build(ctx, "", module+"processcost", filepath.Join(s.dir, "processcost"), nil, []string{"CGO_ENABLED=0"}); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(s.dir, "deployment.json"), deploymentBody, 0o600); err != nil {
+		return err
+	}
 	s.anyctl = path
 	s.kubectl = kubectl
 	return nil
@@ -165,6 +181,7 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "NAMESPACE", at.namespace)
 		args[i] = strings.ReplaceAll(args[i], "OTHERS", server.otherLists(at.namespace))
+		args[i] = strings.ReplaceAll(args[i], "MANIFEST", filepath.Join(s.dir, "deployment.json"))
 	}
 	least := task.minOutput
 	if task.perObject {
@@ -219,6 +236,9 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 	case "cli-delete":
 		at.namespace = "bench-delete"
 		return s.createNamespace(ctx, at.namespace)
+	}
+	if slices.Contains(singleTasks, r.task) {
+		return s.createSingle(ctx)
 	}
 	return s.createPods(ctx, at.namespace, r.count)
 }

@@ -25,7 +25,7 @@ var stages = [][]string{
 	{"cache-index"},
 	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},
 	{"cache-event", "cache-event-protobuf", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event"}, {"cache-minute"},
-	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-applyset"}, {"cli-diff"}, {"cli-size"}, {"cli-explain", "cli-explain-custom"},
+	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, singleTasks, {"cli-api-resources"}, {"cli-delete"}, {"cli-applyset"}, {"cli-diff"}, {"cli-size"}, {"cli-explain", "cli-explain-custom"},
 	// The tasks above list all namespaces and definitions, and so come first.
 	{"cache-churn", "cache-churn-typed", "cache-churn-lazy", "cache-churn-packed"},
 	{"custom", "custom-lazy", "custom-packed"},
