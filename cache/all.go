@@ -67,6 +67,13 @@ func (c *Cache[T]) Entry(namespace, name string) (entry Entry[T], found bool) {
 	return Entry[T]{key, c, e.stored, e.positions}, true
 }
 
+// Len returns the number of objects.
+func (c *Cache[T]) Len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.objects.count()
+}
+
 // All yields the entries that [Cache.List] returns as objects: a consistent snapshot, in no order. A packed object is unpacked by
 // [Entry.Object] only, so a loop over many objects holds a single unpacked object.
 func (c *Cache[T]) All(namespace string, selector labels.Selector) iter.Seq[Entry[T]] {

@@ -35,6 +35,7 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 		for i, c := range caches {
 			byTag := map[string][]*tagged{}
 			byNamespace := map[string][]*tagged{}
+			require.Equal(t, len(held[i]), c.Len())
 			for key, obj := range held[i] {
 				byNamespace[key.Namespace] = append(byNamespace[key.Namespace], obj)
 				tags := slices.Compact(slices.Sorted(slices.Values(obj.tags)))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/listlimit"
@@ -29,7 +30,7 @@ import (
 // complete. A resource that cannot be listed or watched is retried with a growing delay of up to two minutes, and does not affect
 // the remaining resources. Its last known objects stay. [Cache.Health] names it.
 //
-// Objects are packed with package cache/packed. Of each object the key, UID, resourceVersion, labels, owners and readiness are
+// Objects are packed with package cache/packed. Small kinds have dictionaries in common. Of each object the key, UID, resourceVersion, labels, owners and readiness are
 // searched without unpacking it.
 type Cache struct {
 	// View answers queries with all objects. [Cache.For] returns the view of a user.
@@ -39,6 +40,8 @@ type Cache struct {
 	opts   ListOptions
 	lists  *listlimit.Limit
 	owners *cache.SharedIndex[unstructured.Lazy]
+	// packSmall packs the objects of small kinds, with common dictionaries.
+	packSmall func(*unstructured.Lazy) cache.Packed[unstructured.Lazy]
 
 	wakeups wakeups
 
@@ -64,7 +67,7 @@ type Cache struct {
 func NewCache(client *dynamic.Client, opts *ListOptions) *Cache {
 	c := &Cache{
 		client: client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}), opts: *cmp.Or(opts, &ListOptions{}),
-		owners:  cache.NewSharedIndex(indexOwner, cache.IndexByOwner[unstructured.Lazy]),
+		owners: cache.NewSharedIndex(indexOwner, cache.IndexByOwner[unstructured.Lazy]), packSmall: packed.New[unstructured.Lazy](),
 		stopped: make(chan struct{}), changed: make(chan struct{}), searched: newSearchedKinds(nil),
 		kinds: map[schema.GroupResource]*kind{}, next: map[schema.GroupResource]*kind{},
 	}

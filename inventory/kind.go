@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/resourceversion"
@@ -52,8 +51,9 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource) *k
 	k := &kind{owner: owner, resource: resource}
 	k.ctx, k.stop = context.WithCancelCause(ctx)
 	handle := dynamic.As[unstructured.Lazy](owner.client.ForAPIResource(resource)).AllNamespaces()
+	pack := &packer{pack: owner.packSmall, len: func() int { return k.cache.Len() }}
 	opts := &cache.Options[unstructured.Lazy]{
-		Namespaces: owner.opts.Namespaces, LabelSelector: owner.opts.LabelSelector, Pack: packed.New[unstructured.Lazy](),
+		Namespaces: owner.opts.Namespaces, LabelSelector: owner.opts.LabelSelector, Pack: pack.Pack,
 		SharedIndexes: []*cache.SharedIndex[unstructured.Lazy]{owner.owners},
 	}
 	if owner.opts.Metadata {
