@@ -1,5 +1,5 @@
 // Command operator runs the controller of package greeting: it registers the kind Greeting and creates a ConfigMap for each
-// Greeting.
+// Greeting. With -lease, several processes elect a leader. -probes serves /healthz and /readyz.
 package main
 
 import (
@@ -8,16 +8,24 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
 	"os/signal"
+	"time"
 
+	"github.com/anykind/anykind/controller/manager"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/examples/operator/greeting"
 	"github.com/anykind/anykind/transport"
 )
 
 func main() {
-	flag.Usage = func() { fmt.Fprintln(flag.CommandLine.Output(), "usage: operator") }
+	address := flag.String("probes", "", "the address of the probes")
+	namespace := flag.String("lease", "", "the namespace of the Lease")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: operator [-probes ADDRESS] [-lease NAMESPACE]")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	if flag.NArg() > 0 {
 		flag.Usage()
@@ -25,12 +33,12 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); !errors.Is(err, context.Canceled) {
+	if err := run(ctx, *address, *namespace); !errors.Is(err, context.Canceled) {
 		log.Print(err)
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, address, namespace string) error {
 	cfg, err := transport.Load(ctx, nil)
 	if err != nil {
 		return err
@@ -40,5 +48,18 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	return greeting.Run(ctx, client, "", nil)
+	opts := &manager.Options{LeaseName: "greeting-operator"}
+	if namespace != "" {
+		leases, err := client.Resource(ctx, "leases")
+		if err != nil {
+			return err
+		}
+		opts.Leases = leases.Namespace(namespace)
+	}
+	m := manager.New(opts)
+	if address != "" {
+		m.AddServer("probes", manager.HTTPServer(&http.Server{Addr: address, Handler: m.Probes(), ReadHeaderTimeout: time.Minute}, nil))
+	}
+	m.AddController("greetings", func(ctx context.Context) error { return greeting.Run(ctx, client, "", nil) })
+	return m.Run(ctx)
 }

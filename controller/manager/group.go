@@ -1,0 +1,123 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/retry"
+)
+
+// function is a function with its name in errors.
+type function struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// call runs the function, and returns a panic as a [*cache.PanicError].
+func (f function) call(ctx context.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &cache.PanicError{Where: f.name, Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return f.run(ctx)
+}
+
+// group has functions with a common ctx.
+type group struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when all have ended
+
+	mu      sync.Mutex
+	running []string
+	late    []error // after the end of ctx
+}
+
+// startGroup starts functions. fail gets the first error before the end of their ctx.
+func startGroup(parent context.Context, functions []function, fail context.CancelCauseFunc) *group {
+	ctx, cancel := context.WithCancelCause(parent)
+	g := &group{cancel: cancel, done: make(chan struct{})}
+	var all sync.WaitGroup
+	for _, f := range functions {
+		g.running = append(g.running, f.name)
+	}
+	for _, f := range functions {
+		all.Go(func() {
+			err := f.call(ctx)
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			i := slices.Index(g.running, f.name)
+			g.running = slices.Delete(g.running, i, i+1)
+			switch {
+			case err == nil:
+			case ctx.Err() == nil:
+				fail(fmt.Errorf("%s: %w", f.name, err))
+			case !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)):
+				g.late = append(g.late, fmt.Errorf("%s: %w", f.name, err))
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(g.done)
+	}()
+	return g
+}
+
+// stop ends the functions with a cause. It returns the errors of functions after the end of
+// their ctx, and an error with the names of the functions still running after the timeout.
+func (g *group) stop(cause error, timeout time.Duration) error {
+	g.cancel(cause)
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-g.done:
+	case <-timer.C:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return fmt.Errorf("%s: not ended after %s", strings.Join(g.running, ", "), timeout)
+	}
+	return errors.Join(g.errors()...)
+}
+
+func (g *group) errors() []error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.late
+}
+
+// syncedCache is a cache with the state of its sync.
+type syncedCache struct {
+	Cache
+
+	name   string
+	synced chan struct{} // closed after the sync
+}
+
+// syncInterval is the time between two waits for a cache with an incomplete sync.
+const syncInterval = time.Second
+
+// waitForSync closes synced. A cache with a missing part, such as a rejected namespace, is asked again.
+func (c *syncedCache) waitForSync(ctx context.Context) error {
+	for c.WaitForSync(ctx) != nil {
+		if err := retry.Sleep(ctx, syncInterval); err != nil {
+			return err
+		}
+	}
+	close(c.synced)
+	return nil
+}
+
+func cacheFunctions(caches []*syncedCache) (all []function) {
+	for _, c := range caches {
+		all = append(all, function{c.name, c.Run}, function{"sync of " + c.name, c.waitForSync})
+	}
+	return all
+}

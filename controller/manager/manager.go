@@ -1,0 +1,131 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
+)
+
+// Options configure a [Manager]. nil and zero values mean the defaults.
+type Options struct {
+	// Leases is a handle on leases, in the namespace of the Lease. nil means no leader election: every process runs the controllers.
+	Leases *dynamic.Resource
+	// LeaseName is the name of the Lease.
+	LeaseName string
+	// LeaderElection has the durations of the Lease and the identity of this process; nil means the defaults.
+	LeaderElection *leaderelection.Options
+	// ShutdownTimeout is the maximum time for the end of all controllers, then of all caches, then of all servers. 0 means 30 seconds.
+	ShutdownTimeout time.Duration
+	// Logger receives errors after the end of ctx; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// Cache is *cache.Cache, *fleet.Cache, *inventory.Cache or a similar type.
+type Cache interface {
+	Run(ctx context.Context) error
+	WaitForSync(ctx context.Context) error
+}
+
+// Manager runs servers, caches and controllers. Functions are added before Run.
+type Manager struct {
+	opts        Options
+	servers     []function
+	caches      []*syncedCache
+	controllers []function
+	checks      []check
+	started     atomic.Bool
+	ended       atomic.Bool
+}
+
+// New returns a manager without functions.
+func New(opts *Options) *Manager {
+	m := &Manager{opts: *cmp.Or(opts, &Options{})}
+	m.opts.ShutdownTimeout = cmp.Or(m.opts.ShutdownTimeout, 30*time.Second)
+	m.opts.Logger = cmp.Or(m.opts.Logger, slog.Default())
+	return m
+}
+
+// AddServer adds a function for every process, from the start to the end: an [HTTPServer], or the Run of an Issuer of package webhook.
+func (m *Manager) AddServer(name string, run func(ctx context.Context) error) {
+	m.servers = append(m.servers, function{name, run})
+}
+
+// AddCache adds a cache. It runs in every process: a new leader has its objects. [Manager.Probes] reports not ready before its sync.
+func (m *Manager) AddCache(name string, c Cache) {
+	m.caches = append(m.caches, &syncedCache{Cache: c, name: "cache " + name, synced: make(chan struct{})})
+}
+
+// AddController adds a function for the time after the sync of all caches. With leader election it runs in the leader alone, with the
+// ctx of [leaderelection.Run].
+func (m *Manager) AddController(name string, run func(ctx context.Context) error) {
+	m.controllers = append(m.controllers, function{name, run})
+}
+
+// Run runs all functions until ctx ends or a function fails. It can be called once.
+//
+// Servers and caches start first, then the controllers. A function may return nil early. An error or a panic ends all
+// functions: controllers, then the Lease, caches and servers, each after its predecessors have ended. Run returns ctx's error, the
+// error of the function, or [leaderelection.ErrLeaseLost] after a lost Lease. The error names the functions still running after
+// ShutdownTimeout: the process should exit.
+func (m *Manager) Run(parent context.Context) error {
+	if m.started.Swap(true) {
+		return errors.New("run a manager: it runs already, or has run (make another with New)")
+	}
+	defer m.ended.Store(true)
+	ctx, fail := context.WithCancelCause(parent)
+	defer fail(nil)
+	lasting := context.WithoutCancel(ctx) // each group is stopped by itself
+	groups := []*group{
+		startGroup(lasting, m.servers, fail),
+		startGroup(lasting, cacheFunctions(m.caches), fail),
+		startGroup(lasting, []function{{"controllers", func(ctx context.Context) error { return m.control(ctx, fail) }}}, fail),
+	}
+	<-ctx.Done()
+	cause := context.Cause(ctx)
+	errs := []error{cause}
+	if parent.Err() != nil {
+		errs[0] = retry.ContextError(parent)
+	}
+	for i := len(groups) - 1; i >= 0; i-- {
+		err := groups[i].stop(cause, m.opts.ShutdownTimeout)
+		if err != nil {
+			m.opts.Logger.Error("stop a manager", "error", err)
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("run a manager: %w", errors.Join(errs...))
+}
+
+// control runs the controllers after the sync of the caches.
+func (m *Manager) control(ctx context.Context, fail context.CancelCauseFunc) error {
+	if len(m.controllers) == 0 {
+		return nil
+	}
+	for _, c := range m.caches {
+		select {
+		case <-c.synced:
+		case <-ctx.Done():
+			return retry.ContextError(ctx)
+		}
+	}
+	run := func(ctx context.Context) error {
+		g := startGroup(ctx, m.controllers, fail)
+		defer g.cancel(nil)
+		<-g.done
+		return errors.Join(g.errors()...)
+	}
+	if m.opts.Leases == nil {
+		return run(ctx)
+	}
+	return leaderelection.Run(ctx, m.opts.Leases, m.opts.LeaseName, m.opts.LeaderElection, func(ctx context.Context, _ int64) error {
+		return run(ctx)
+	})
+}
