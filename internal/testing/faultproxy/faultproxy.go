@@ -4,7 +4,6 @@
 package faultproxy
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -108,29 +107,64 @@ func (p *Proxy) Lose(text string) {
 	p.lost = text
 }
 
+func (p *Proxy) isLosing() bool { return p.isLost(nil) }
+
+// isLost reports whether an event is lost, or for nil whether any event is.
 func (p *Proxy) isLost(event []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lost != "" && bytes.Contains(event, []byte(p.lost))
+	return p.lost != "" && (event == nil || bytes.Contains(event, []byte(p.lost)))
 }
 
-// events returns the events of a watch that are not lost.
-func (p *Proxy) events(body io.Reader) io.ReadCloser {
-	reader, writer := io.Pipe()
-	go func() {
-		buffered := bufio.NewReader(body)
-		for {
-			event, err := buffered.ReadBytes('\n')
-			if !p.isLost(event) {
-				_, _ = writer.Write(event)
-			}
-			if err != nil {
-				_ = writer.CloseWithError(err)
-				return
-			}
+// eventReader reads the body of a watch without the lost events. Without a text of [Proxy.Lose], it holds nothing back.
+type eventReader struct {
+	proxy   *Proxy
+	body    io.Reader
+	ready   []byte // to be read
+	pending []byte // the begin of an event that may be lost
+	isMid   bool   // the begin of the current event has been read
+}
+
+func (e *eventReader) Read(b []byte) (int, error) {
+	var err error
+	for len(e.ready) == 0 && err == nil {
+		chunk := make([]byte, 4<<10)
+		var n int
+		n, err = e.body.Read(chunk)
+		e.add(chunk[:n])
+		if err != nil {
+			e.ready = append(e.ready, e.pending...)
+			e.pending = nil
 		}
-	}()
-	return reader
+	}
+	n := copy(b, e.ready)
+	if e.ready = e.ready[n:]; len(e.ready) > 0 {
+		return n, nil
+	}
+	return n, err
+}
+
+func (e *eventReader) add(data []byte) {
+	for len(data) > 0 {
+		piece := data
+		end := bytes.IndexByte(data, '\n') + 1
+		if end > 0 {
+			piece = data[:end]
+		}
+		data = data[len(piece):]
+		if e.isMid || len(e.pending) == 0 && !e.proxy.isLosing() {
+			e.ready = append(e.ready, piece...)
+			e.isMid = end == 0
+			continue
+		}
+		e.pending = append(e.pending, piece...)
+		if end > 0 {
+			if !e.proxy.isLost(e.pending) {
+				e.ready = append(e.ready, e.pending...)
+			}
+			e.pending = nil
+		}
+	}
 }
 
 // Faults returns the number of requests for each fault name.
@@ -221,13 +255,11 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 		}
 	}
 	w.WriteHeader(response.StatusCode)
-	if !r.URL.Query().Has("watch") {
-		p.copy(w, r, response.Body, f)
-		return
+	var body io.Reader = response.Body
+	if r.URL.Query().Has("watch") {
+		body = &eventReader{proxy: p, body: body}
 	}
-	events := p.events(response.Body)
-	defer events.Close() // before the body: a pending event is not delivered any more
-	p.copy(w, r, events, f)
+	p.copy(w, r, body, f)
 }
 
 func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f fault) {
