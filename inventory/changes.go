@@ -120,7 +120,7 @@ func (v *View) wait(ctx context.Context, wake <-chan struct{}, hasFailed bool) b
 		expired = time.After(maxPermissionAge)
 	}
 	select {
-	case <-wake:
+	case <-wake: // also after the end of Run
 		return true
 	default:
 	}

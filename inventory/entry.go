@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Entry is an object of a [Cache]. All but Object, and all methods of a Handle, read it without unpacking it. Object returns nil after
-// the cache has ended with an error.
+// Entry is an object of a [Cache]. Object unpacks it, and returns nil after the cache has ended with an error. The remaining methods do
+// not unpack it.
 type Entry struct {
 	cache.Entry[unstructured.Lazy]
 
@@ -50,10 +49,6 @@ func (e Entry) Readiness() readiness.Status {
 		return readiness.Status(status)
 	}
 	return ""
-}
-
-func (e Entry) isOwnedBy(uid types.UID) bool {
-	return slices.Contains(e.Owners(), uid)
 }
 
 // entry returns the entry of a kind.

@@ -17,7 +17,6 @@ func (s *search) matchesMetadata(e Entry) bool {
 	return (s.Namespace == "" || s.Namespace == e.Namespace) &&
 		(s.Name == "" || s.Name == e.Name) &&
 		(s.UID == "" || s.UID == e.UID()) &&
-		(s.Owner == "" || s.Descendants || e.isOwnedBy(s.Owner)) &&
 		(!s.Roots || len(e.Owners()) == 0) &&
 		(s.labels.Empty() || s.labels.Matches(e.Labels())) &&
 		(s.Readiness == "" || s.Readiness == e.Readiness())

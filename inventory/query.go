@@ -236,7 +236,7 @@ func (s *search) searchOwned(ctx context.Context) error {
 	if s.Descendants {
 		entries, err = s.view.descendants(ctx, s.kinds, s.Owner)
 	} else {
-		entries, err = s.view.appendOwned(ctx, nil, s.kinds, s.Owner, s.matchesMetadata)
+		entries, err = s.view.appendOwned(ctx, nil, s.kinds, s.Owner, func(Entry) bool { return true })
 	}
 	if err != nil {
 		return err
