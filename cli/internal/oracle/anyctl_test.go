@@ -125,6 +125,7 @@ func TestAnyctl_OwnLines(t *testing.T) {
 			})
 		}
 	})
+	t.Run("debug -o", o.debugOutput)
 	t.Run("watch several kinds", o.watchSeveralKinds)
 	t.Run("watch only with events", o.watchOnly)
 	t.Run("closed pipe", o.closedPipe)

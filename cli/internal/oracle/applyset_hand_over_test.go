@@ -12,7 +12,10 @@ import (
 // TestApplySet_HandedToKubectlAndBack lets each program remove a field and prune an object that the other has applied.
 func TestApplySet_HandedToKubectlAndBack(t *testing.T) {
 	o := newSetOracle(t)
-	for _, mode := range []string{"", " --server-side"} {
+	for mode, output := range map[string]struct{ flag, handedOver string }{
+		"":               {"", "configmap/one handed over\nsecret/password handed over\n"},
+		" --server-side": {" -o 'jsonpath={.kind}/{.metadata.managedFields[0].manager}{\"\\n\"}'", "ConfigMap/kubectl\nSecret/kubectl\n"},
+	} {
 		namespace := client.NewKeptNamespace(t, o.client)
 		run := func(p *program, line, objects string) result {
 			return p.run(t, &oracleCase{line: line + " --applyset=set -n $NS", stdin: objects, env: []string{"KUBECTL_APPLYSET=true"}}, namespace, o.kubectl)
@@ -33,9 +36,9 @@ func TestApplySet_HandedToKubectlAndBack(t *testing.T) {
 		require.Zero(t, r.code, r.stderr)
 		r = run(o.kubectl, "apply --prune --server-side -f -", docs(setOne))
 		assert.Contains(t, r.stderr, `is managed by tooling "anykind" instead of "kubectl"`)
-		r = run(o.anyctl, "apply hand-over", "")
+		r = run(o.anyctl, "apply hand-over"+output.flag, "")
 		require.Zero(t, r.code, r.stderr)
-		assert.Equal(t, sortedLines("configmap/one handed over\nsecret/password handed over\n"), sortedLines(r.stdout))
+		assert.Equal(t, sortedLines(output.handedOver), sortedLines(r.stdout))
 		r = run(o.kubectl, "apply --prune --server-side -f -", docs(setOne))
 		assert.Equal(t, "configmap/one serverside-applied\nsecret/password pruned\n", r.stdout, r.stderr)
 		assert.Equal(t, `{"color":"blue"}`, data(), "a field of anyctl is gone")

@@ -1,5 +1,13 @@
 package oracle
 
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/anykind/anykind/internal/testing/client"
+)
+
 // debugged is a pod that stays unscheduled, so that its status does not change. No kubelet of the sandbox starts ephemeral containers.
 const debugged = `
 apiVersion: v1
@@ -112,4 +120,40 @@ func debugCases() []oracleCase {
 		line: "debug solo -i -q --copy-to=copy -c main -- sh", setup: "apiVersion: v1\nkind: Pod\nmetadata: {name: solo}\nspec: {containers: [{name: main, image: a}]}\n",
 		stdin: "echo out; echo err >&2\n", masks: debugMasks,
 	})
+}
+
+// debugOutputCases are lines of debug -o, in this order in a namespace with the pod web. kubectl has no such flag.
+var debugOutputCases = []struct {
+	line, stdout, stderr string
+	fails                bool
+}{
+	{"debug web --image=a -it -o name", `^$`, `^error: --output can't be used with attached containers \(set --attach=false\)\n$`, true},
+	{"debug web --image=a --attach --template={{.kind}}", `^$`, `^error: --output can't be used with attached containers`, true},
+	{"debug web --image=a -o nonsense", `^$`, `^error: unable to match a printer suitable for the output format "nonsense"`, true},
+	{"get pod web -o jsonpath={.spec.ephemeralContainers}", `^$`, `^$`, false},
+	{
+		"debug web --image=a --target=app -o jsonpath={.kind}/{.metadata.name}/{.spec.ephemeralContainers[*].image}", `^Pod/web/a$`,
+		`^Targeting container "app"\. .*\nDefaulting debug container name to debugger-\w{5}\.\n$`, false,
+	},
+	{"debug web --image=b -it --attach=false -q -o 'jq=.spec.ephemeralContainers | length'", `^2\n$`, `^$`, false},
+	{"debug web --copy-to=copy --set-image=app=c -o yaml", `(?s)^apiVersion: v1\nkind: Pod\n.*  name: copy\n`, `^$`, false},
+	{"debug web --copy-to=copy --set-image=app=c -o yaml", `^$`, `^Error from server \(AlreadyExists\)`, true},
+	{
+		"debug node/node-1 --image=a -o json", `(?s)^\{\n    "apiVersion": "v1",\n    "kind": "Pod",.*"nodeName": "node-1".*\}\n$`,
+		`^Creating debugging pod node-debugger-node-1-\w{5} with container debugger on node node-1\.\n$`, false,
+	},
+	{"debug web node/node-1 --image=a -q -o name", `^pod/web\npod/node-debugger-node-1-\w{5}\n$`, `^$`, false},
+}
+
+// debugOutput runs debugOutputCases.
+func (o *oracle) debugOutput(t *testing.T) {
+	namespace := client.NewKeptNamespace(t, o.client)
+	o.waitExists(t, namespace, "serviceaccounts/default")
+	o.apply(t, namespace, debugged)
+	for _, c := range debugOutputCases {
+		r := o.anyctl.run(t, &oracleCase{line: c.line}, namespace, o.kubectl)
+		assert.Equal(t, c.fails, r.code != 0, c.line)
+		assert.Regexp(t, c.stdout, r.stdout, c.line)
+		assert.Regexp(t, c.stderr, r.stderr, c.line)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/unstructured"
@@ -58,9 +59,10 @@ func change(s *command.State, operation string, print func(*unstructured.Object,
 	return count.Report(s, errors.Join(append(errs, setErrors(err, events, objects)...)...))
 }
 
-// HandOverCommand returns the command apply hand-over. print prints an object with the operation.
-func HandOverCommand(s *command.State, print func(*unstructured.Object, string) error) *cobra.Command {
+// HandOverCommand returns the command apply hand-over.
+func HandOverCommand(s *command.State) *cobra.Command {
 	parent := &Flags{}
+	output := &command.Output{}
 	cmd := &cobra.Command{
 		Use:   "hand-over --applyset=[RESOURCE[.GROUP]/]NAME",
 		Short: "Hand a set over to kubectl apply --prune --applyset",
@@ -75,14 +77,18 @@ func HandOverCommand(s *command.State, print func(*unstructured.Object, string) 
 			if !parent.IsSet() {
 				return errors.New("--applyset is required")
 			}
-			return handOver(cmd.Context(), s, parent, print)
+			return handOver(cmd.Context(), s, parent, output)
 		},
 	}
 	parent.AddFlags(cmd.Flags(), "to hand over")
+	output.AddFlags(cmd.Flags())
 	return cmd
 }
 
-func handOver(ctx context.Context, s *command.State, parent *Flags, print func(*unstructured.Object, string) error) error {
+func handOver(ctx context.Context, s *command.State, parent *Flags, output *command.Output) error {
+	if err := output.Complete(s.Out, flags.DryRunNone); err != nil {
+		return err
+	}
 	set, err := parent.Open(ctx, s, nil)
 	if err != nil {
 		return err
@@ -98,7 +104,7 @@ func handOver(ctx context.Context, s *command.State, parent *Flags, print func(*
 	events, err := set.Handover(ctx, version.GitVersion)
 	display := progress.New(s.Err)
 	defer display.Close()
-	return change(s, "handed over", print, display, nil, func(onEvent func(applyset.Event)) ([]applyset.Event, error) {
+	return change(s, "handed over", output.Object, display, nil, func(onEvent func(applyset.Event)) ([]applyset.Event, error) {
 		for _, event := range events {
 			onEvent(event)
 		}

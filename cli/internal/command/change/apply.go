@@ -16,7 +16,6 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/applysets"
 	"github.com/anykind/anykind/cli/internal/command/lastapplied"
 	"github.com/anykind/anykind/cli/internal/command/plans"
-	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
@@ -72,7 +71,7 @@ func applyCommand(s *command.State) *cobra.Command {
 	fs.BoolVar(&o.wait, "wait", false, "If true, wait until all objects of --applyset are ready.")
 	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up with --wait, zero means no limit.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, apply will operate on the subresource of the requested object.")
-	cmd.AddCommand(handOverCommand(s))
+	cmd.AddCommand(applysets.HandOverCommand(s))
 	cmd.AddCommand(lastapplied.Commands(s)...)
 	return cmd
 }
@@ -137,13 +136,6 @@ func (o *applyOptions) validateSet() error {
 		return errors.New("--field-manager is incompatible with --applyset: a set has its own field manager")
 	}
 	return nil
-}
-
-// handOverCommand prints a line for each object.
-func handOverCommand(s *command.State) *cobra.Command {
-	return applysets.HandOverCommand(s, func(obj *unstructured.Object, operation string) error {
-		return s.Printf("%s %s\n", print.Name(obj), operation)
-	})
 }
 
 func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) error {

@@ -9,11 +9,13 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/storagemigration"
+	"github.com/anykind/anykind/unstructured"
 )
 
 const definitionType = "customresourcedefinitions.apiextensions.k8s.io"
@@ -22,6 +24,7 @@ type migrateOptions struct {
 	*command.State
 	storagemigration.Options
 
+	output command.Output
 	all    bool
 	method string
 }
@@ -35,7 +38,7 @@ func migrateCommand(s *command.State) *cobra.Command {
 			"status.storedVersions. These versions can then be removed from the definition. Entries of managedFields of versions that " +
 			"are not served are moved to the storage version, because the server rejects applies after their removal.\n\n" +
 			"The command can be interrupted and repeated. If objects fail, the others are rewritten, status.storedVersions stays, and " +
-			"the exit code is 1. Built-in kinds have no storedVersions.",
+			"the exit code is 1. Built-in kinds have no storedVersions. With -o, each migrated definition is printed.",
 		Example: "  anyctl crd migrate gears.example.com\n  anyctl crd migrate --all --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.all == (len(args) > 0) {
@@ -45,6 +48,7 @@ func migrateCommand(s *command.State) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
+	o.output.AddFlags(fs)
 	fs.BoolVar(&o.all, "all", false, "Migrate all definitions.")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "Send dry runs only: show the objects that would fail.")
 	fs.StringVar(&o.method, "method", "auto", `Must be "server", a StorageVersionMigration, "client", or "auto": server where it is served.`)
@@ -59,6 +63,9 @@ func (o *migrateOptions) run(ctx context.Context, names []string) error {
 		o.Method = storagemigration.Method(o.method)
 	default:
 		return fmt.Errorf(`Invalid method value (%v). Must be "auto", "server", or "client".`, o.method)
+	}
+	if err := o.output.Complete(o.Out, flags.DryRunNone); err != nil {
+		return err
 	}
 	client, err := o.Client(ctx)
 	if err != nil {
@@ -96,7 +103,7 @@ func definitionNames(ctx context.Context, client *dynamic.Client) (names []strin
 	return names, nil
 }
 
-// migrate migrates a definition and prints a line.
+// migrate migrates a definition and prints a line. With -o it prints the definition, and the line to the standard error stream.
 func (o *migrateOptions) migrate(ctx context.Context, client *dynamic.Client, name string) error {
 	display := progress.New(o.Err)
 	defer display.Close()
@@ -114,7 +121,30 @@ func (o *migrateOptions) migrate(ctx context.Context, client *dynamic.Client, na
 	if err != nil {
 		return withoutObjects(name, result, err)
 	}
-	return o.Printf("customresourcedefinition.apiextensions.k8s.io/%s %s\n", name, describe(result, o.DryRun))
+	const line = "customresourcedefinition.apiextensions.k8s.io/%s %s"
+	if o.output.IsLine() {
+		return o.Printf(line+"\n", name, describe(result, o.DryRun))
+	}
+	o.Errorf(line, name, describe(result, o.DryRun))
+	return o.print(ctx, client, name, result)
+}
+
+// print prints a migrated definition. For a dry run it has the status.storedVersions of a migration.
+func (o *migrateOptions) print(ctx context.Context, client *dynamic.Client, name string, result *storagemigration.Result) error {
+	definitions, err := client.Resource(ctx, definitionType)
+	if err != nil {
+		return err
+	}
+	definition, err := definitions.Get(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		if err := unstructured.Set(definition, []string{result.StorageVersion}, "status", "storedVersions"); err != nil {
+			return err
+		}
+	}
+	return o.output.Object(definition, "")
 }
 
 // withoutObjects returns the error of a migration without the printed errors of its objects.

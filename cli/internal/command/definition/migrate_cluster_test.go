@@ -85,10 +85,17 @@ func TestCRD_Migrate(t *testing.T) {
 	line := "customresourcedefinition.apiextensions.k8s.io/" + name
 	r := run(t, "crd", "migrate", name, "--dry-run")
 	assert.Equal(t, result{line + " migrated to v2 (2 objects, v1 pruned) (server dry run)\n", "", 0}, r)
+	const stored = "-o=jsonpath={.kind} {.metadata.name} {.status.storedVersions}"
+	r = run(t, "crd", "migrate", name, "--dry-run", stored)
+	assert.Equal(t, result{"CustomResourceDefinition " + name + ` ["v2"]`, line + " migrated to v2 (2 objects, v1 pruned) (server dry run)\n", 0}, r)
 	r = run(t, "crd", "migrate", "none.example.com", name, "--method=client")
 	assert.Equal(t, 1, r.code)
 	assert.Equal(t, line+" migrated to v2 (2 objects, 2 rewritten, v1 pruned)\n", r.stdout)
 	assert.Equal(t, "Error from server (NotFound): customresourcedefinitions.apiextensions.k8s.io \"none.example.com\" not found\n", r.stderr)
+	r = run(t, "crd", "migrate", name, stored)
+	assert.Equal(t, result{"CustomResourceDefinition " + name + ` ["v2"]`, line + " unchanged in v2 (2 objects)\n", 0}, r)
+	r = run(t, "crd", "migrate", name, "-o=name")
+	assert.Equal(t, result{line + "\n", line + " unchanged in v2 (2 objects)\n", 0}, r)
 	r = run(t, "crd", "migrate", "--all")
 	assert.Equal(t, 0, r.code, r.stderr)
 	assert.Contains(t, r.stdout, line+" unchanged in v2 (2 objects)\n")
@@ -140,6 +147,7 @@ func TestCRD_MigrateErrors(t *testing.T) {
 	}{
 		{nil, "error: either names or --all is required"},
 		{[]string{"a", "--all"}, "error: either names or --all is required"},
+		{[]string{"a", "-o=none"}, "error: unable to match a printer suitable for the output format \"none\""},
 		{[]string{"a", "--method=none"}, "error: Invalid method value (none). Must be \"auto\", \"server\", or \"client\".\n"},
 	} {
 		r := run(t, append([]string{"crd", "migrate"}, c.args...)...)

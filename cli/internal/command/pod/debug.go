@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/pod/debugpod"
 	"github.com/anykind/anykind/cli/resource"
@@ -20,6 +21,7 @@ type debugOptions struct {
 	debugpod.Options
 
 	finder              resource.Finder
+	output              command.Output
 	profile, customFile string
 	replace             bool
 	shareProcesses      bool
@@ -36,7 +38,7 @@ func debugCommand(s *command.State) *cobra.Command {
 		Use:   "debug (POD | TYPE[[.VERSION].GROUP]/NAME) [ -- COMMAND [args...] ]",
 		Short: "Create debugging sessions for troubleshooting workloads and nodes",
 		Long: "Add an ephemeral container to a pod, create a changed copy of a pod (--copy-to), or create a pod in the namespaces of a node, " +
-			"and attach to it with -it.",
+			"and attach to it with -it. With -o, the changed or created pod is printed.",
 		Example: "  anyctl debug web-0 -it --image=busybox\n  anyctl debug web-0 -it --copy-to=web-debug --container=app -- sh\n" +
 			"  anyctl debug web-0 --copy-to=web-debug --set-image='*=busybox'\n  anyctl debug node/node-1 -it --image=busybox --profile=sysadmin",
 		DisableFlagsInUseLine: true,
@@ -54,6 +56,7 @@ func debugCommand(s *command.State) *cobra.Command {
 
 func (o *debugOptions) addDebugFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
+	o.output.AddFlags(fs)
 	fs.StringSliceVarP(&o.finder.Files.Paths, "filename", "f", nil, "identifying the resource to debug")
 	fs.BoolVar(&o.ArgsOnly, "arguments-only", false, "If specified, everything after -- will be passed to the new container as Args instead of Command.")
 	fs.BoolVar(&o.attaches, "attach", false, "If true, wait for the container to start running, and then attach as if 'anyctl attach ...' were called.  Default false, unless '-i/--stdin' is set, in which case the default is true.")
@@ -96,9 +99,10 @@ func (o *debugOptions) complete(cmd *cobra.Command, args []string) (names []stri
 	o.stdin = o.Stdin
 	o.tty = o.TTY
 	o.OnName = func(name string) {
-		if !o.quiet {
-			_ = o.Printf("Defaulting debug container name to %s.\n", name)
-		}
+		_ = o.message("Defaulting debug container name to %s.", name)
+	}
+	if err := o.output.Complete(o.Out, flags.DryRunNone); err != nil {
+		return nil, err
 	}
 	if o.Profile, err = debugpod.ParseProfile(o.profile); err != nil {
 		return nil, err
@@ -127,6 +131,9 @@ func (o *debugOptions) complete(cmd *cobra.Command, args []string) (names []stri
 }
 
 func (o *debugOptions) validate(names int) error {
+	if o.attaches && !o.output.IsLine() {
+		return errors.New("--output can't be used with attached containers (set --attach=false)")
+	}
 	if o.attaches && o.attachSet && o.Image == "" && o.Container == "" {
 		return errors.New("you must specify --container or create a new container using --image in order to attach.")
 	}
@@ -151,12 +158,22 @@ func (o *debugOptions) validate(names int) error {
 		if o.CopyTo != "" {
 			return errors.New("--target is incompatible with --copy-to. Use --share-processes instead.")
 		}
-		if !o.quiet {
-			_ = o.Printf("Targeting container %q. If you don't see processes from this container it may be because the container runtime doesn't support this feature.\n", o.Target)
-		}
+		_ = o.message("Targeting container %q. If you don't see processes from this container it may be because the container runtime doesn't support this feature.", o.Target)
 	}
 	if o.TTY && !o.Stdin {
 		return errors.New("-i/--stdin is required for containers with -t/--tty=true")
+	}
+	return nil
+}
+
+// message prints a line unless --quiet is set, with -o to the standard error stream.
+func (o *debugOptions) message(format string, args ...any) error {
+	switch {
+	case o.quiet:
+	case o.output.IsLine():
+		return o.Printf(format+"\n", args...)
+	default:
+		o.Errorf(format, args...)
 	}
 	return nil
 }

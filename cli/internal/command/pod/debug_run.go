@@ -38,6 +38,11 @@ func (o *debugOptions) run(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return err
 		}
+		if !o.output.IsLine() {
+			if err := o.output.Object(f.pod, ""); err != nil {
+				return err
+			}
+		}
 		if !o.attaches || container == "" {
 			continue
 		}
@@ -59,10 +64,8 @@ func (o *debugOptions) create(ctx context.Context, info *resource.Info) (f *foun
 			return nil, "", err
 		}
 		pod, container := o.NodePod(info.Name)
-		if !o.quiet {
-			if err := o.Printf("Creating debugging pod %s with container %s on node %s.\n", pod.GetName(), container, info.Name); err != nil {
-				return nil, "", err
-			}
+		if err := o.message("Creating debugging pod %s with container %s on node %s.", pod.GetName(), container, info.Name); err != nil {
+			return nil, "", err
 		}
 		created, err := pods.Create(ctx, pod, nil)
 		return newFound(pods, created), container, err
