@@ -205,6 +205,7 @@ func TestCache_RunsOnce(t *testing.T) {
 func TestCache_WaitForResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, source := running(t, nil)
+		assert.Empty(t, c.ResourceVersion())
 		// The versions of initial objects, which come in no order, do not count.
 		source.emit(watch.Added, pod("shop", "web", "web", 12))
 		shown := make(chan error, 1)
@@ -217,6 +218,7 @@ func TestCache_WaitForResourceVersion(t *testing.T) {
 		source.progress("11")
 		require.NoError(t, <-shown)
 		require.NoError(t, c.WaitForResourceVersion(t.Context(), "11"))
+		assert.Equal(t, "11", c.ResourceVersion())
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

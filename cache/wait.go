@@ -68,6 +68,18 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
+// ResourceVersion returns the newest resourceVersion of the cache's streams, "" before the initial list.
+func (c *Cache[T]) ResourceVersion() (newest string) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, s := range c.streams {
+		if newest == "" || isNewer(s.resourceVersion, newest) {
+			newest = s.resourceVersion
+		}
+	}
+	return newest
+}
+
 // WaitForResourceVersion waits until the cache has reached a resourceVersion of its own resource. After a write, pass the
 // resourceVersion of the written object. See https://kep.k8s.io/5504 for the comparison. Rejected namespaces are not awaited.
 //

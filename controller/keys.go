@@ -46,7 +46,7 @@ type Keys[K comparable] struct {
 // RunKeys is [Run] for keys of any type, such as the keys of package fleet with a cluster. It starts at once: opts.Triggers must be
 // empty, and so must opts.Predicates.
 func RunKeys[K comparable](ctx context.Context, keys Keys[K], reconcile func(ctx context.Context, key K) (after time.Duration, err error), opts *Options) error {
-	r := newKeyRunner(opts, keys, reconcile)
+	r := newKeyRunner(opts, nil, keys, reconcile)
 	if len(r.opts.Triggers) > 0 {
 		return errors.New("run a controller: Options.Triggers of RunKeys must be empty (add the keys in Keys.Enqueue)")
 	}

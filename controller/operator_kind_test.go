@@ -17,6 +17,8 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/workqueue"
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/unstructured"
@@ -69,7 +71,13 @@ func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
 					server.Serve(controllertest.Resources)
 				})
 				text := &lines{}
-				operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.NewTextHandler(text, nil))})
+				var added []string
+				operator := controller.NewOperator(&controller.Options{
+					Logger: slog.New(slog.NewTextHandler(text, nil)),
+					QueueMetrics: func(resource *dynamic.Resource) workqueue.Metrics {
+						return workqueue.Metrics{OnAdd: func() { added = append(added, resource.APIResource().GVK.Kind) }}
+					},
+				})
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 				defer cancel()
 				operator.WatchKind(client, lease, "", func(_ context.Context, change cache.Change[unstructured.Object]) error {
@@ -79,6 +87,7 @@ func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
 				})
 				require.ErrorIs(t, operator.Run(ctx), context.Canceled)
 				assert.True(t, text.contain("its watch waits", "kind=Lease.coordination.k8s.io"))
+				assert.Equal(t, []string{"Lease"}, added)
 			})
 		})
 	}

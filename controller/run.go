@@ -51,6 +51,9 @@ type Options struct {
 	// Queue sets the rate limiter and the metrics of the work queue. OnPanic is not used. In the metrics, a key waiting for
 	// writes is done, and then added again with its priority.
 	Queue workqueue.Options
+	// QueueMetrics returns the metrics of a new queue, in place of Queue.Metrics. Run has one queue, an [Operator] one for each watch.
+	// resource is nil for [RunKeys], and for a cache with a custom source.
+	QueueMetrics func(resource *dynamic.Resource) workqueue.Metrics
 	// OnReconcile is called after every reconcile, for metrics. Calls are concurrent. A panic in it ends Run.
 	OnReconcile func(ReconcileResult)
 	// Logger receives every failed reconcile with the kind, the key and the error, and the loss of a Lease; nil means
@@ -68,6 +71,8 @@ type ReconcileResult struct {
 	Cluster  string
 	Key      types.NamespacedName
 	Duration time.Duration
+	// After is the delay of the next call, as returned by a reconcile without an error; 0 means none.
+	After time.Duration
 	// Err is the error of the reconcile, a [*cache.PanicError] after a panic.
 	Err error
 }
@@ -150,7 +155,7 @@ type runner[K comparable] struct {
 // newRunner returns a runner of the objects of a cache. resource is nil for a cache with a custom source.
 func newRunner(opts *Options, resource *dynamic.Resource, objects ObjectCache, reconcile ReconcileFunc) *runner[types.NamespacedName] {
 	all := &Objects{Cache: objects, Resource: resource}
-	r := newKeyRunner(opts, Keys[types.NamespacedName]{
+	r := newKeyRunner(opts, resource, Keys[types.NamespacedName]{
 		Object: func(key types.NamespacedName) (*Objects, types.NamespacedName) { return all, key },
 	}, reconcile)
 	if resource != nil {
@@ -159,10 +164,15 @@ func newRunner(opts *Options, resource *dynamic.Resource, objects ObjectCache, r
 	return r
 }
 
-func newKeyRunner[K comparable](opts *Options, keys Keys[K], reconcile func(ctx context.Context, key K) (time.Duration, error)) *runner[K] {
+func newKeyRunner[K comparable](
+	opts *Options, resource *dynamic.Resource, keys Keys[K], reconcile func(ctx context.Context, key K) (time.Duration, error),
+) *runner[K] {
 	r := &runner[K]{opts: *cmp.Or(opts, &Options{}), reconcile: reconcile, keys: keys}
 	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
 	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default())
+	if r.opts.QueueMetrics != nil {
+		r.opts.Queue.Metrics = r.opts.QueueMetrics(resource)
+	}
 	r.opts.Queue.OnPanic = func(value any) { r.end(newPanicError("Options.Queue.Metrics", nil, value)) }
 	r.queue = workqueue.New[K](&r.opts.Queue)
 	return r
@@ -276,6 +286,9 @@ func (r *runner[K]) reconcileKey(ctx, reconcileCtx context.Context, key K, objec
 	defer func() { end(err) }()
 	after, err := r.callReconcile(consistency.WithWrites(reconcileCtx, written), key, object)
 	result := ReconcileResult{Cluster: objects.Cluster, Key: object, Duration: time.Since(start), Err: err}
+	if err == nil {
+		result.After = after
+	}
 	if objects.Resource != nil {
 		result.GVK = objects.Resource.APIResource().GVK
 		result.GVR = objects.Resource.APIResource().GVR

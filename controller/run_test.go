@@ -94,10 +94,10 @@ func TestRun_ReportsDuration(t *testing.T) {
 		var result controller.ReconcileResult
 		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, types.NamespacedName) (time.Duration, error) {
 			time.Sleep(time.Minute)
-			return 0, nil
+			return time.Hour, nil
 		}, &controller.Options{OnReconcile: func(r controller.ReconcileResult) { result = r; cancel() }})
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Equal(t, controller.ReconcileResult{Key: types.NamespacedName{Namespace: "shop", Name: "web"}, Duration: time.Minute}, result)
+		assert.Equal(t, controller.ReconcileResult{Key: types.NamespacedName{Namespace: "shop", Name: "web"}, Duration: time.Minute, After: time.Hour}, result)
 	})
 }
 

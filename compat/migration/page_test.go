@@ -55,7 +55,7 @@ func TestPage_TablesNameDeclarations(t *testing.T) {
 	declared := map[string]bool{}
 	for _, folder := range []string{
 		"cache", "controller", "controller/*", "discovery", "dynamic", "restmapper", "stream", "transport", "unstructured", "unstructured/manifest",
-		"cli/flags", "cli/print", "compat/clientgo", "compat/restconfig",
+		"cli/flags", "cli/print", "compat/clientgo", "compat/restconfig", "metrics", "metrics/prommetrics",
 	} {
 		addDeclarations(t, declared, filepath.Join("../..", folder, "*.go"))
 	}

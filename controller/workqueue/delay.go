@@ -10,9 +10,6 @@ import (
 // backoff counts a failure and returns the delay before the next attempt.
 func (q *Queue[K]) backoff(key K) time.Duration {
 	q.failures[key]++
-	if q.opts.Metrics.OnRetry != nil {
-		q.opts.Metrics.OnRetry()
-	}
 	if q.scheduler != nil {
 		return q.scheduler.Backoff(fmt.Sprint(key), q.failures[key])
 	}

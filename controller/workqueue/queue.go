@@ -100,7 +100,7 @@ type Metrics struct {
 	OnGet func(waited time.Duration)
 	// OnDone is called with the time for which a worker had a key, until Hold or Done (workqueue_work_duration_seconds).
 	OnDone func(worked time.Duration)
-	// OnRetry is called for each AddRateLimited (workqueue_retries_total).
+	// OnRetry is called for each AddRateLimited and each AddAfter with a delay, as in client-go (workqueue_retries_total).
 	OnRetry func()
 	// OnNew is called by New, with a function for gauges that are read at a scrape. The function returns the current working time
 	// of all keys with a worker: their sum (workqueue_unfinished_work_seconds) and the longest
@@ -157,6 +157,9 @@ func (q *Queue[K]) AddWithOptions(key K, opts *AddOptions) {
 	defer q.mu.Unlock() // also after a panic in Metrics
 	if q.state != open {
 		return
+	}
+	if q.opts.Metrics.OnRetry != nil && (opts.RateLimited || opts.After > 0) {
+		q.opts.Metrics.OnRetry()
 	}
 	delay := opts.After
 	if opts.RateLimited {

@@ -639,7 +639,7 @@ func TestQueue_MetricsOfEveryStep(t *testing.T) {
 		assert.Equal(t, []string{
 			"added", "depth 1", "depth 0", "waited 1s",
 			"added", "worked 5s", "depth 1", "depth 0", "waited 3s", "worked 0s",
-			"added", "depth 1", "depth 0", "waited 0s", "worked 0s",
+			"retried", "added", "depth 1", "depth 0", "waited 0s", "worked 0s",
 			"retried", "added", "depth 1", "depth 0", "waited 0s", "worked 0s",
 			"added", "depth 1", "depth 0",
 		}, calls)

@@ -127,3 +127,5 @@ replace github.com/anykind/anykind/compat => ../../compat
 replace github.com/anykind/anykind/compat/controllerruntime => ../../compat/controllerruntime
 
 replace github.com/anykind/anykind/dev/parity => ../parity
+
+replace github.com/anykind/anykind/metrics => ../../metrics

@@ -28,10 +28,10 @@ func TestReadModules_Repository(t *testing.T) {
 		assert.False(t, m.replaces, m.path)
 	}
 	assert.Equal(t, []string{
-		"v0.1.0", "sandbox/v0.1.0", "apitest/v0.1.0", "cli/v0.1.0", "compat/v0.1.0", "apitest/cel/v0.1.0",
+		"v0.1.0", "sandbox/v0.1.0", "apitest/v0.1.0", "cli/v0.1.0", "compat/v0.1.0", "metrics/v0.1.0", "apitest/cel/v0.1.0",
 		"apitest/clients/v0.1.0", "compat/controllerruntime/v0.1.0",
 	}, tags)
-	assert.Equal(t, "\tgit push origin main sandbox/v0.1.0 apitest/v0.1.0 cli/v0.1.0 compat/v0.1.0 apitest/cel/v0.1.0 apitest/clients/v0.1.0 compat/controllerruntime/v0.1.0\n"+
+	assert.Equal(t, "\tgit push origin main sandbox/v0.1.0 apitest/v0.1.0 cli/v0.1.0 compat/v0.1.0 metrics/v0.1.0 apitest/cel/v0.1.0 apitest/clients/v0.1.0 compat/controllerruntime/v0.1.0\n"+
 		"\tgit push origin v0.1.0\n", pushCommands(modules, "v0.1.0"))
 }
 
