@@ -144,10 +144,11 @@ func (m *member) hasStatus() bool {
 	return found
 }
 
-// prepare returns a copy of obj with the label of the set. A Secret's stringData becomes data: the API server stores only data, and
-// would not keep the ownership of stringData.
+// prepare returns a copy of obj with the label of the set. The copy shares all maps with obj except for metadata and data. A Secret's
+// stringData becomes data: the API server stores only data, and would not keep the ownership of stringData.
 func (s *Set) prepare(obj *unstructured.Object, namespace string) *unstructured.Object {
-	copied := obj.DeepCopy()
+	copied := &unstructured.Object{Object: maps.Clone(obj.Object)}
+	copied.Object["metadata"] = cloneField(obj, "metadata")
 	copied.SetNamespace(namespace)
 	labels := copied.GetLabels()
 	if labels == nil {
@@ -157,10 +158,7 @@ func (s *Set) prepare(obj *unstructured.Object, namespace string) *unstructured.
 	copied.SetLabels(labels)
 	copied.SetManagedFields(nil)
 	if text, isMap := copied.Object["stringData"].(map[string]any); isMap && isSecret(obj) {
-		data, _ := copied.Object["data"].(map[string]any)
-		if data == nil {
-			data = map[string]any{}
-		}
+		data := cloneField(obj, "data")
 		for name, value := range text {
 			value, isText := value.(string)
 			if !isText {
@@ -172,6 +170,15 @@ func (s *Set) prepare(obj *unstructured.Object, namespace string) *unstructured.
 		delete(copied.Object, "stringData")
 	}
 	return copied
+}
+
+// cloneField returns a copy of the map in a field, and an empty map for a missing field.
+func cloneField(obj *unstructured.Object, name string) map[string]any {
+	fields, _ := obj.Object[name].(map[string]any)
+	if fields == nil {
+		return map[string]any{}
+	}
+	return maps.Clone(fields)
 }
 
 // definedKinds maps the kinds that CustomResourceDefinitions and APIServices among objects define to their scope: true means

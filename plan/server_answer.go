@@ -128,6 +128,7 @@ func (p *planner) record(it *item, a answer) {
 		it.Action = Create
 	case reflect.DeepEqual(it.Live.Object, a.planned.Object):
 		it.Action = Unchanged
+		it.Planned = it.Live // they are equal
 	default:
 		it.Action = Configure
 	}

@@ -48,6 +48,7 @@ func diffCases() []oracleCase {
 			files: change("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {same: b25l, changed: dHdv, added: b25l}\n"), fails: true},
 		{line: "diff --server-side -f a.yaml --show-secrets", files: change("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: text}\n"), fails: true},
 		{line: "diff --server-side -f a.yaml", env: []string{"KUBECTL_EXTERNAL_DIFF=diff -N -q"}, files: change(webConfigMap), fails: true},
+		{line: "diff --server-side -f a.yaml --field-manager=oracle", setup: twoConfigMaps, env: []string{"KUBECTL_EXTERNAL_DIFF=diff -r -s"}, files: change(twoConfigMaps, "red", "black"), fails: true},
 		{line: "diff --server-side -f a.yaml", env: []string{"KUBECTL_EXTERNAL_DIFF=missing-program"}, files: change(webConfigMap), fails: true},
 		{line: "diff --server-side -f a.yaml", env: []string{"KUBECTL_EXTERNAL_DIFF=true"}, files: change(webConfigMap)},
 		{line: "diff --server-side -f a.yaml", setup: webDeployment, files: change(webDeployment, "app: web", "app: new"), fails: true, differs: &difference{[]string{"stderr"}, "white space in a server's message is joined"}},

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/plan"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -119,36 +120,22 @@ func (o *diffOptions) diff(ctx context.Context, s *command.State, planned *plan.
 		return err
 	}
 	defer func() { _ = os.RemoveAll(after) }()
+	// The default program prints nothing about equal files.
+	skipsUnchanged := os.Getenv(diffProgramEnv) == ""
 	for _, change := range planned.Changes {
 		live := change.Live
 		merged := change.Planned
-		if change.Action == plan.Keep {
+		if change.Action == plan.Keep || change.Action == plan.Unchanged && skipsUnchanged {
 			continue
-		}
-		if !o.showManagedFields {
-			live = withoutManagedFields(live)
-			merged = withoutManagedFields(merged)
 		}
 		if !o.showSecrets {
 			live, merged = masked(live, merged)
 		}
-		if err := errors.Join(write(before, change, live), write(after, change, merged)); err != nil {
+		if err := errors.Join(o.write(before, change, live), o.write(after, change, merged)); err != nil {
 			return err
 		}
 	}
 	return runDiff(ctx, s, before, after)
-}
-
-func withoutManagedFields(obj *unstructured.Object) *unstructured.Object {
-	if obj == nil {
-		return nil
-	}
-	fields := maps.Clone(obj.Object)
-	metadata, _ := fields["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	delete(metadata, "managedFields")
-	fields["metadata"] = metadata
-	return &unstructured.Object{Object: fields}
 }
 
 // masked replaces the values of Secrets like kubectl, which leaves out lengths.
@@ -186,26 +173,32 @@ func masked(live, merged *unstructured.Object) (_, _ *unstructured.Object) {
 }
 
 // write writes an object to a file named GROUP.VERSION.KIND.NAMESPACE.NAME. The file of a missing object is empty.
-func write(folder string, change *plan.Change, obj *unstructured.Object) error {
-	var data []byte
+func (o *diffOptions) write(folder string, change *plan.Change, obj *unstructured.Object) error {
+	var data bytes.Buffer
 	if obj != nil {
-		var err error
-		if data, err = yaml.Marshal(obj.Object); err != nil {
+		printer, err := (&print.Flags{Output: "yaml", ShowManagedFields: o.showManagedFields}).Printer(&data)
+		if err == nil {
+			err = printer.Object(obj)
+		}
+		if err != nil {
 			return fmt.Errorf("encode %s: %w", change.Object, err)
 		}
 	}
 	name := strings.Join([]string{strings.ReplaceAll(change.APIVersion, "/", "."), change.Object.Kind.Kind, change.Object.Namespace, change.Object.Name}, ".")
-	return os.WriteFile(filepath.Join(folder, name), data, 0o600)
+	return os.WriteFile(filepath.Join(folder, name), data.Bytes(), 0o600)
 }
 
-// diffArgument matches the arguments of KUBECTL_EXTERNAL_DIFF that kubectl passes on.
+// diffProgramEnv names the diff program.
+const diffProgramEnv = "KUBECTL_EXTERNAL_DIFF"
+
+// diffArgument matches the arguments of diffProgramEnv that kubectl passes on.
 const diffArgument = `^[a-zA-Z0-9-=]+$`
 
 // runDiff runs the diff program on two folders. It writes to the terminal itself.
 func runDiff(ctx context.Context, s *command.State, before, after string) error {
 	program := "diff"
 	args := []string{"-u", "-N"}
-	if text := os.Getenv("KUBECTL_EXTERNAL_DIFF"); text != "" {
+	if text := os.Getenv(diffProgramEnv); text != "" {
 		words := strings.Split(text, " ")
 		program = words[0]
 		allowed := regexp.MustCompile(diffArgument)
