@@ -257,7 +257,7 @@ func TestPlan_ReplaceAfterStatusChange(t *testing.T) {
 	}
 	_, err = planned.Apply(t.Context(), e.Client, &plan.ApplyOptions{Replace: true})
 	require.NoError(t, err)
-	assert.Equal(t, 2, deletions)
+	assert.GreaterOrEqual(t, deletions, 2, "the controller of StatefulSets may change the status, too")
 }
 
 // TestPlan_ReplaceNamesFinalizers ends the wait for the deletion of a replaced object.
