@@ -15,9 +15,16 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	clientgodynamic "k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/scale"
 	clientgocache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
@@ -220,4 +227,51 @@ func loggingBefore(logger logr.Logger) *slog.Logger {
 func loggingAfter(logger *slog.Logger) logr.Logger {
 	klog.SetSlogLogger(logger)
 	return logr.FromSlogHandler(logger.Handler())
+}
+
+func clientsetOverConn(conn *transport.Conn) (kubernetes.Interface, error) {
+	return kubernetes.NewForConfig(restconfig.FromConn(conn))
+}
+
+func informersOverConn(conn *transport.Conn) (informers.SharedInformerFactory, error) {
+	clientset, err := kubernetes.NewForConfig(restconfig.FromConn(conn))
+	if err != nil {
+		return nil, err
+	}
+	return informers.NewSharedInformerFactory(clientset, time.Hour), nil
+}
+
+func dynamicClientOverConn(conn *transport.Conn) (*clientgodynamic.DynamicClient, error) {
+	return clientgodynamic.NewForConfig(restconfig.FromConn(conn))
+}
+
+func metadataOverConn(conn *transport.Conn) (metadatainformer.SharedInformerFactory, error) {
+	client, err := metadata.NewForConfig(restconfig.FromConn(conn))
+	if err != nil {
+		return nil, err
+	}
+	return metadatainformer.NewSharedInformerFactory(client, time.Hour), nil
+}
+
+func scalesOverConn(ctx context.Context, conn *transport.Conn, client *dynamic.Client) (scale.ScalesGetter, error) {
+	discovery, err := clientgo.NewDiscovery(ctx, conn, client.Discovery())
+	if err != nil {
+		return nil, err
+	}
+	mapper := client.Mapper().RESTMapper(ctx)
+	kinds := scale.NewDiscoveryScaleKindResolver(discovery)
+	return scale.NewForConfig(restconfig.FromConn(conn), mapper, clientgodynamic.LegacyAPIPathResolverFunc, kinds)
+}
+
+func lockOverConn(conn *transport.Conn, namespace, identity string) (resourcelock.Interface, error) {
+	own := resourcelock.ResourceLockConfig{Identity: identity}
+	return resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, "web", own, restconfig.FromConn(conn), 10*time.Second)
+}
+
+func eventsOverConn(conn *transport.Conn) (events.EventBroadcaster, error) {
+	clientset, err := kubernetes.NewForConfig(restconfig.FromConn(conn))
+	if err != nil {
+		return nil, err
+	}
+	return events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()}), nil
 }

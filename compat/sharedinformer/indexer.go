@@ -13,7 +13,7 @@ import (
 )
 
 // errReadOnly is the error of writes to the store of an informer.
-var errReadOnly = errors.New("the store of an informer is read-only: only the server's changes are stored")
+var errReadOnly = errors.New("write to the store of an informer: only changes of the server are stored (create the object in the server)")
 
 // indexer is the toolscache.Indexer of an informer. It is empty until the informer runs.
 type indexer[T any, P cache.Object[T]] struct{ *Informer[T, P] }
