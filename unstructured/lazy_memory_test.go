@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 // things is a list of n objects of about a kilobyte each.
@@ -41,6 +43,7 @@ func liveHeap() int64 {
 }
 
 func TestListDecoder_HeapIsFlat(t *testing.T) {
+	race.Skip(t)
 	for name, next := range map[string]func(*ListDecoder) error{
 		"Next":     func(d *ListDecoder) error { _, err := d.Next(); return err },
 		"NextLazy": func(d *ListDecoder) error { _, err := d.NextLazy(); return err },
@@ -159,6 +162,7 @@ func large(size int) string {
 
 // The buffer grows to the object's size and shrinks behind it; otherwise only the result is in memory.
 func TestDecoders_MemoryOfVeryLargeObject(t *testing.T) {
+	race.Skip(t)
 	const size = 20 << 20
 	list := []byte(`{"kind":"AList","apiVersion":"v1","items":[` + large(size) + `,{"n":1},{"n":2}]}`)
 	events := []byte(`{"type":"ADDED","object":` + large(size) + "}\n" + added + added)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 // assertLazyParity holds NewLazy to Decode, errors included.
@@ -238,6 +240,7 @@ func TestLazy_Nil(t *testing.T) {
 }
 
 func TestDecodeLazy_NastyInput(t *testing.T) {
+	race.Skip(t)
 	for name, value := range nastyValues {
 		t.Run(name, func(t *testing.T) {
 			assertLazyParity(t, inObject(value))

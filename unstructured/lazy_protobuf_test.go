@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/protobuf"
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 // encodedObjects returns objects that generated code has encoded, by the name of their file, and the same objects decoded from JSON.
@@ -50,6 +51,7 @@ func newLazyFromProtobuf(t testing.TB, body []byte) *Lazy {
 }
 
 func TestLazy_ProtobufEqualsJSON(t *testing.T) {
+	race.Skip(t)
 	bodies, objects := encodedObjects(t)
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +110,7 @@ func TestLazy_ProtobufMetadata(t *testing.T) {
 }
 
 func TestLazy_ProtobufWithout(t *testing.T) {
+	race.Skip(t)
 	bodies, objects := encodedObjects(t)
 	for name, body := range bodies {
 		text, err := json.Marshal(objects[name].Object)

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 func TestLazy_StringHasNoContents(t *testing.T) {
@@ -92,6 +94,7 @@ func assertWithout(t testing.TB, l *Lazy) {
 }
 
 func TestLazy_Without(t *testing.T) {
+	race.Skip(t)
 	documents := map[string][]byte{}
 	for name, document := range lazyDocuments {
 		documents[name] = []byte(document)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/limits"
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 // shapes are JSON values of little text and much memory, of at least so many bytes.
@@ -125,6 +126,7 @@ func allocated(f func()) int64 {
 const maxGarbage = 4
 
 func TestLimits_BoundMemory(t *testing.T) {
+	race.Skip(t)
 	const limit, size = 2 << 20, 3 << 17 // of JSON, more than an eighth
 	for name, shape := range shapes {
 		value := shape(size)
@@ -139,6 +141,7 @@ func TestLimits_BoundMemory(t *testing.T) {
 
 // TestLimits_AcceptWhatServersStore reads 3 MiB, an API server's limit of requests, in a scale of 1:32.
 func TestLimits_AcceptWhatServersStore(t *testing.T) {
+	race.Skip(t)
 	const scale = 32
 	for name, shape := range shapes {
 		value := shape(3 << 20 / scale)
@@ -166,6 +169,7 @@ func TestLimits_LazyAsFull(t *testing.T) {
 }
 
 func TestLimits_ErrorOfBrokenInput(t *testing.T) {
+	race.Skip(t)
 	values := []string{many(100, "{}") + ",", `[0,0,0,0,0,0,0,0,0,0,x]`, `[x,0,0,0,0,0,0,0,0,0]`, `["` + strings.Repeat("x", 100) + "\\x", `{"b":{x`, `{"name"x`, `{"b":{}x`}
 	whole := `{"b":{"c":[1,2,"text",{}]}}`
 	for i := range whole {
@@ -184,6 +188,7 @@ func TestLimits_ErrorOfBrokenInput(t *testing.T) {
 }
 
 func TestLimits_EndlessInput(t *testing.T) {
+	race.Skip(t)
 	for _, text := range []string{"x", `\n`, "\xff", "1", "1,", "{},", "[", `{"":`, " "} {
 		for _, start := range []string{`"`, `[`, `{"a":`, `{"`} {
 			for _, next := range []func(d *ListDecoder) error{
@@ -273,6 +278,7 @@ func counted(t *testing.T, object string) float64 {
 
 // TestLimits_DocumentedFigures compares the figures of the documents with the constants and with what is measured.
 func TestLimits_DocumentedFigures(t *testing.T) {
+	race.Skip(t)
 	worst := 0.0
 	pod := counted(t, string(sample(t, "pod.json")))
 	for _, shape := range shapes {

@@ -10,12 +10,21 @@ import (
 
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 var (
-	seeds     = flag.Int("seeds", 20, "random runs of each corrected controller")
+	seeds     = flag.Int("seeds", testedSeeds(), "random runs of each corrected controller")
 	firstSeed = flag.Uint64("first", 1, "the first seed of these")
 )
+
+// testedSeeds returns 20, or 4 with the race detector, which makes runs five times as long.
+func testedSeeds() int {
+	if race.Enabled {
+		return 4
+	}
+	return 20
+}
 
 // scenarioOf returns the scenario of a controller with a defect, or of its corrected version.
 func scenarioOf(t *testing.T, c broken.Controller, isCorrected bool) *Scenario {

@@ -10,9 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 func TestServeHTTP_DocumentsEqualServer(t *testing.T) {
+	race.Skip(t)
 	server := connect(t)
 	server.waitForGroups(t, New(nil))
 	t.Run("built-in", func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/apitest/internal/testing/compare"
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 // jsonPatch returns a patch of n operations. N in an operation is its number.
@@ -135,11 +136,13 @@ func TestCreate_ProtobufIsBounded(t *testing.T) {
 }
 
 func TestPatch_LimitsAsOnTheServer(t *testing.T) {
+	race.Skip(t)
 	compare.Responses(t, nil, 25, playLimits)
 }
 
 // TestCompare_StoredSize compares objects near etcd's limit of 1.5 MiB with a real server.
 func TestCompare_StoredSize(t *testing.T) {
+	race.Skip(t)
 	compare.Responses(t, nil, 9, func(t *testing.T, s *compare.Server) map[string]string {
 		responses := map[string]string{}
 		const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/internal/testing/race"
 )
 
 // confirmedFile has the confirmed rules of stage alpha.
@@ -32,6 +33,7 @@ type declaredCase struct {
 // server of RulesVersion, confirmed.txt has the rules of stage alpha with that error. Environment variable ANYKIND_APITEST_CONFIRM=1
 // writes the file.
 func TestDeclared_ConfirmedByServer(t *testing.T) {
+	race.Skip(t)
 	sandbox, double := bothServers(t)
 	l := newLab(t, sandbox, double)
 	var cases []declaredCase

@@ -11,13 +11,14 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"slices"
+	"testing"
 )
 
-// Build builds a package to a program with additional arguments of go build. It uses the race detector if this program has it:
-// the dependencies are then already compiled for a test. folder is the folder of the package's module, "" for this module.
+// Build builds a package to a program with additional arguments of go build. In a test it builds as the test was built, because the
+// dependencies are then already compiled. folder is the folder of the package's module, "" for this module.
 func Build(ctx context.Context, folder, pkg, program string, args, env []string) error {
-	if hasRaceDetector() {
-		args = []string{"-race"}
+	if testing.Testing() {
+		args = slices.DeleteFunc([]string{"-race"}, func(string) bool { return !hasRaceDetector() })
 		env = nil
 	}
 	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-C", cmp.Or(folder, "."), "-o", program}, args, []string{pkg})...)
