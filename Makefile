@@ -160,13 +160,13 @@ chaos: ## compare caches with the server after 1,000 storms of faults (ROUNDS); 
 
 MINUTES ?= 25
 
-# The packages whose tests ask for the race detector have some that it makes too long.
-LONG = $(addprefix ./,$(shell cd $(1) && git grep -l 'internal/testing/race"' -- '*_test.go' | xargs -n1 dirname | sort -u))
+# The packages of the module $(1) whose tests ask for the race detector.
+LONG = $$(go list -C $(1) -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/[[ ]github[^ ]*internal\/testing\/race[] ]/ { print $$1 }')
 
 .PHONY: long
 long: ## run what `make test` leaves out for its time: streams broken at every byte, and large inputs, without the race detector
 	ANYKIND_EVERY_BYTE=1 go test -count=1 -run EveryByte ./stream ./dynamic ./unstructured
-	go test -count=1 ./unstructured
+	go test -count=1 $(call LONG,.)
 	export ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" && \
 	$(SERVER_GC) $(SANDBOX) exec --components etcd,kube-apiserver,kubectl --feature-gates ShardedListAndWatch=true $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- \
 		env -u GOGC go test -count=1 -p 1 -timeout 30m $(call LONG,apitest)

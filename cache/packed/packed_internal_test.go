@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/internal/testing/race"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -101,6 +102,7 @@ func secrets(t testing.TB, count, size int) (texts []string) {
 
 // TestPacker_DictionariesAreBounded packs objects whose shape changes for ever, of which one each stays.
 func TestPacker_DictionariesAreBounded(t *testing.T) {
+	race.Skip(t)
 	p := newLazyPacker()
 	var kept []*object[unstructured.Lazy]
 	for range 80 {

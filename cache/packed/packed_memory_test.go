@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/testing/race"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -30,6 +31,7 @@ func liveBytes(build func() any) float64 {
 
 // TestPacker_TakesNoMoreThanLazy compares the objects of caches that are packed with the same that are not.
 func TestPacker_TakesNoMoreThanLazy(t *testing.T) {
+	race.Skip(t)
 	for _, test := range []struct {
 		name   string
 		caches int
