@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/examples/deployment-notifier/notifier"
 	"github.com/anykind/anykind/examples/operator/greeting"
+	"github.com/anykind/anykind/internal/testing/race"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -180,7 +181,7 @@ func TestTest_Examples(t *testing.T) {
 	for name, s := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			Test(t, s, &Options{Seeds: *seeds, FirstSeed: *firstSeed, NoEnumeration: *firstSeed != 1})
+			Test(t, s, &Options{Seeds: *seeds, FirstSeed: *firstSeed, NoEnumeration: race.Enabled || *firstSeed != 1})
 		})
 	}
 }
