@@ -44,6 +44,7 @@ type Cache struct {
 	packSmall func(*unstructured.Lazy) cache.Packed[unstructured.Lazy]
 
 	wakeups wakeups
+	users   userViews
 
 	started   atomic.Bool
 	refreshed atomic.Bool   // discovery is not older than Run

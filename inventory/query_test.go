@@ -30,6 +30,7 @@ const shopResources = `
 	store.example/v1 carts cart Cart
 	cluster authorization.k8s.io/v1 selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview - - create
 	cluster authorization.k8s.io/v1 selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview - - create
+	cluster authentication.k8s.io/v1 tokenreviews tokenreview TokenReview - - create
 `
 
 // owned returns owner references.
