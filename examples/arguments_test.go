@@ -19,7 +19,7 @@ func TestExamples_ExplainTheirArguments(t *testing.T) {
 	folder := t.TempDir()
 	programs := map[string][]string{
 		"api-resources": {"-x", "pods"}, "autodetect": {"-x", "pods"}, "contexts": {"-x", ""}, "deployment-notifier": {"-x", "pods"}, "drain": {"-x"}, "explain": {"-x"},
-		"generic": {"-x", "pods"}, "informer": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
+		"generic": {"-x", "pods"}, "informer": {"-x", "pods"}, "inventory": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
 		"reflector": {"-x"}, "sharded": {"-x", "pods"}, "tour": {"-x", "pods"},
 	}
 	build := []string{"build", "-ldflags=-s -w", "-o", folder}

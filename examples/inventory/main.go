@@ -1,0 +1,95 @@
+// Command inventory serves the objects of all kinds of a cluster as HTML pages and as JSON:
+//
+//	inventory
+//	inventory -listen :8443 -tls-cert tls.crt -tls-key tls.key
+//
+// Without TLS it listens on loopback only, and every user of the machine sees what the program's credential may list. With TLS it asks
+// for a token, and a page has only the objects that the token's user may list.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/anykind/anykind/controller/manager"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/transport"
+)
+
+// timeout bounds a request.
+const timeout = 30 * time.Second
+
+func main() {
+	address := flag.String("listen", "127.0.0.1:8080", "`address` to listen on; TLS is required outside of loopback")
+	certFile := flag.String("tls-cert", "", "`file` with the TLS certificate")
+	keyFile := flag.String("tls-key", "", "`file` with the key of the certificate")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	listener, tlsConfig, err := listen(*address, *certFile, *keyFile)
+	var cfg *transport.Config
+	if err == nil {
+		cfg, err = transport.Load(ctx, nil)
+	}
+	if err == nil {
+		log.Printf("serving on %s", listener.Addr())
+		err = serve(ctx, cfg, listener, tlsConfig)
+	}
+	stop()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
+	}
+}
+
+// listen listens on a loopback address, or with TLS on any address.
+func listen(address, certFile, keyFile string) (net.Listener, *tls.Config, error) {
+	var tlsConfig *tls.Config
+	if certFile != "" || keyFile != "" {
+		certificate, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		tlsConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tcp, isTCP := listener.Addr().(*net.TCPAddr); tlsConfig == nil && (!isTCP || !tcp.IP.IsLoopback()) {
+		listener.Close()
+		return nil, nil, fmt.Errorf("listen on %s: not a loopback address (it requires -tls-cert and -tls-key)", address)
+	}
+	return listener, tlsConfig, nil
+}
+
+// serve serves the pages of a cluster until ctx ends.
+func serve(ctx context.Context, cfg *transport.Config, listener net.Listener, tlsConfig *tls.Config) error {
+	client, err := dynamic.Connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	objects := inventory.NewCache(client, nil)
+	server := &http.Server{
+		Handler: handler(objects, tlsConfig != nil), TLSConfig: tlsConfig, MaxHeaderBytes: 64 << 10,
+		ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: 2 * timeout,
+	}
+	m := manager.New(nil)
+	m.AddCache("objects", objects)
+	m.AddServer("pages", manager.HTTPServer(server, listener))
+	return m.Run(ctx)
+}
