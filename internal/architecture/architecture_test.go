@@ -39,7 +39,7 @@ var allowedImports = map[string][]string{
 	"shard":                     {},
 	"applyset":                  {"discovery", "dynamic", "readiness", "restmapper", "unstructured", "unstructured/manifest"},
 	"storagemigration":          {"discovery", "dynamic", "restmapper", "unstructured"},
-	"inventory":                 {"cache", "cache/packed", "discovery", "dynamic", "readiness", "unstructured"},
+	"inventory":                 {"cache", "cache/packed", "discovery", "dynamic", "readiness", "transport", "unstructured"},
 	"plan":                      {"applyset", "discovery", "dynamic", "inventory", "restmapper", "transport", "unstructured", "unstructured/manifest"},
 	"schema":                    {"transport", "unstructured"},
 	"cache":                     {"dynamic", "shard", "unstructured"},
