@@ -210,9 +210,11 @@ func (f *fixture) serve(t *testing.T) {
 		assert.ErrorIs(t, <-served, context.Canceled)
 		f.client.CloseIdleConnections()
 	})
-	require.Eventually(t, func() bool {
-		_, body := f.get(t, "operator", "/?format=json")
-		return !strings.Contains(body, `"error"`)
+	require.Eventually(t, func() bool { // Health would wait for kinds of other tests, too
+		_, body := f.get(t, "operator", "/objects?format=json&namespace="+f.namespace)
+		return !slices.ContainsFunc([]string{"ConfigMap", "Event", "Role", "Secret"}, func(kind string) bool {
+			return !strings.Contains(body, `"kind":"`+kind+`"`)
+		})
 	}, patience, patience/300)
 }
 
