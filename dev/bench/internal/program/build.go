@@ -18,8 +18,11 @@ import (
 // dependencies are then already compiled. folder is the folder of the package's module, "" for this module.
 func Build(ctx context.Context, folder, pkg, program string, args, env []string) error {
 	if testing.Testing() {
-		args = slices.DeleteFunc([]string{"-race"}, func(string) bool { return !hasRaceDetector() })
+		args = nil
 		env = nil
+		if hasRaceDetector() {
+			args = []string{"-race"}
+		}
 	}
 	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-C", cmp.Or(folder, "."), "-o", program}, args, []string{pkg})...)
 	command.Env = append(os.Environ(), env...)
