@@ -123,7 +123,7 @@ endif
 # Warm, on two cores, at most a minute for most packages; a new name in package transport compiles everything again.
 BASE ?= main
 .PHONY: check
-check: ## the inner loop: format, vet and unit tests of what differs from BASE (main) and of what imports it
+check: ## the inner loop: format, types and unit tests of what differs from BASE (main) and of what imports it
 	@go run ./dev/check -base $(BASE)
 
 .PHONY: unit

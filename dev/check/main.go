@@ -1,6 +1,6 @@
-// Command check is the inner loop of a change. It checks the format of changed files, and vets the changed packages and all
-// their importers in every module. It runs the unit tests of the changed packages, of their direct importers in the same
-// module, and of internal/architecture.
+// Command check is the inner loop of a change. It checks the format of changed files, and the types of the changed packages, of all
+// their importers in every module and of their tests. It runs the unit tests of the changed packages, of their direct importers in
+// the same module except for programs, and of internal/architecture.
 //
 //	go run ./dev/check [-base main]
 //
@@ -11,7 +11,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -64,19 +63,18 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	}
 	changed := r.changedPackages(files)
 	changed[architecture] = true
-	tested := r.tested(changed)
-	vetted := r.importers(changed)
-	maps.DeleteFunc(vetted, func(path string, _ bool) bool { return tested[path] }) // go test vets, too
-	return errors.Join(r.goCommand(ctx, out, "test", tested), r.goCommand(ctx, out, "vet", vetted))
+	importers := r.importers(changed)
+	fmt.Fprintf(out, "check: types of %d packages\n", len(importers))
+	if err := r.checkTypes(ctx, r.withTests(importers), importers); err != nil {
+		return err
+	}
+	return r.test(ctx, out, r.tested(changed))
 }
 
-// goCommand runs go test or go vet on packages of any modules, and prints the lines of failures.
-func (r *repository) goCommand(ctx context.Context, out io.Writer, command string, packages map[string]bool) error {
-	if len(packages) == 0 {
-		return nil
-	}
-	fmt.Fprintf(out, "check: go %s: %d packages\n", command, len(packages))
-	cmd := exec.CommandContext(ctx, "go", append([]string{command}, slices.Sorted(maps.Keys(packages))...)...)
+// test runs the tests of packages of any modules, and prints the lines of failures.
+func (r *repository) test(ctx context.Context, out io.Writer, packages map[string]bool) error {
+	fmt.Fprintf(out, "check: tests of %d packages\n", len(packages))
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test"}, slices.Sorted(maps.Keys(packages))...)...)
 	cmd.Dir = r.root
 	printed, err := cmd.CombinedOutput()
 	for line := range bytes.Lines(printed) {
@@ -85,7 +83,7 @@ func (r *repository) goCommand(ctx context.Context, out io.Writer, command strin
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("go %s: %w", command, err)
+		return fmt.Errorf("go test: %w", err)
 	}
 	return nil
 }

@@ -20,7 +20,11 @@ type repository struct {
 // goPackage is a package as go list prints it.
 type goPackage struct {
 	ImportPath   string
+	Name         string
 	Dir          string
+	GoFiles      []string
+	TestGoFiles  []string
+	XTestGoFiles []string
 	Imports      []string
 	TestImports  []string
 	XTestImports []string
@@ -50,7 +54,7 @@ func (r *repository) readPackages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	patterns := []string{"list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,Module"}
+	patterns := []string{"list", "-json=ImportPath,Name,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Module"}
 	for _, folder := range strings.Fields(folders) {
 		patterns = append(patterns, filepath.Join(folder, "..."))
 	}
@@ -89,16 +93,12 @@ func (r *repository) changedPackages(files []string) map[string]bool {
 	return changed
 }
 
-// importers returns the packages and all that import them, tests included.
+// importers returns the packages and all that import them, without the imports of tests.
 func (r *repository) importers(changed map[string]bool) map[string]bool {
 	importedBy := map[string][]string{}
-	testedBy := map[string][]string{}
 	for path, listed := range r.packages {
 		for _, imported := range listed.Imports {
 			importedBy[imported] = append(importedBy[imported], path)
-		}
-		for _, imported := range slices.Concat(listed.TestImports, listed.XTestImports) {
-			testedBy[imported] = append(testedBy[imported], path)
 		}
 	}
 	affected := map[string]bool{}
@@ -115,19 +115,25 @@ func (r *repository) importers(changed map[string]bool) map[string]bool {
 	for path := range changed {
 		visit(path)
 	}
-	tests := map[string]bool{} // a test that imports an affected package affects no importer of its own package
-	for path := range affected {
-		for _, importer := range testedBy[path] {
-			tests[importer] = true
-		}
-	}
-	for path := range tests {
-		affected[path] = true
-	}
 	return affected
 }
 
-// tested returns the changed packages and their direct importers in the same modules. Imports of tests count.
+// withTests returns the packages, and the packages whose tests import one of them.
+func (r *repository) withTests(packages map[string]bool) map[string]bool {
+	all := maps.Clone(packages)
+	for path, listed := range r.packages {
+		isImporter := slices.ContainsFunc(slices.Concat(listed.TestImports, listed.XTestImports), func(imported string) bool {
+			return packages[imported]
+		})
+		if isImporter {
+			all[path] = true
+		}
+	}
+	return all
+}
+
+// tested returns the changed packages and their direct importers in the same modules. Imports of tests count, but not programs: their
+// types are checked.
 func (r *repository) tested(changed map[string]bool) map[string]bool {
 	modules := map[string]bool{}
 	for path := range changed {
@@ -138,7 +144,7 @@ func (r *repository) tested(changed map[string]bool) map[string]bool {
 		isImporter := slices.ContainsFunc(slices.Concat(listed.Imports, listed.TestImports, listed.XTestImports), func(imported string) bool {
 			return changed[imported]
 		})
-		if isImporter && modules[listed.Module.Dir] {
+		if isImporter && listed.Name != "main" && modules[listed.Module.Dir] {
 			tested[path] = true
 		}
 	}
