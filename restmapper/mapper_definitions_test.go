@@ -139,7 +139,8 @@ func TestMapper_WaitEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestMapper_ResolvesEstablishedDefinitions creates definitions and looks up their kinds as soon as each is Established.
+// TestMapper_ResolvesEstablishedDefinitions creates definitions and looks up their kinds as soon as each is Established. A lookup waits
+// for a second. On a busy machine the server may need more time to serve the kind, which a later lookup finds.
 func TestMapper_ResolvesEstablishedDefinitions(t *testing.T) {
 	conn, _, mapper := sandbox(t)
 	const count = 40
@@ -151,7 +152,12 @@ func TestMapper_ResolvesEstablishedDefinitions(t *testing.T) {
 		if i%2 == 1 { // one that has asked nothing yet
 			asked = restmapper.New(discovery.New(conn, nil))
 		}
+		established := time.Now()
 		_, err := asked.Kind(t.Context(), schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"})
+		for meta.IsNoMatchError(err) && time.Since(established) > time.Second && time.Since(established) < time.Minute {
+			time.Sleep(50 * time.Millisecond)
+			_, err = asked.Kind(t.Context(), schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"})
+		}
 		require.NoError(t, err)
 		_, err = asked.RESTMapper(t.Context()).RESTMapping(schema.GroupKind{Group: group, Kind: "Gadget"}, "v1")
 		require.NoError(t, err)
