@@ -107,6 +107,7 @@ func useScales(t *testing.T, o overConn) {
 	found, err := scales.Scales(o.namespace).Get(t.Context(), deployments.GroupResource(), "web", metav1.GetOptions{})
 	require.NoError(t, err)
 	found.Spec.Replicas = 3
+	found.ResourceVersion = "" // the Deployment controller writes, too
 	updated, err := scales.Scales(o.namespace).Update(t.Context(), deployments.GroupResource(), found, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, int32(3), updated.Spec.Replicas)
@@ -146,7 +147,9 @@ func useEvents(t *testing.T, o overConn) {
 	var reason string
 	for event, err := range recorded.Watch(t.Context(), nil) {
 		require.NoError(t, err)
-		if reason, _, err = unstructured.Get[string](event.Object, "reason"); reason != "" || err != nil {
+		reason, _, err = unstructured.Get[string](event.Object, "reason")
+		require.NoError(t, err)
+		if reason == "Opened" { // controllers of the cluster have events, too
 			break
 		}
 	}

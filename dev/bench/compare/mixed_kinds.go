@@ -3,15 +3,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // customKinds is the number of kinds of custom resources in a mixed set.
@@ -141,8 +148,33 @@ func (s *server) defineCorpus(ctx context.Context, count int) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, definitionsTimeout)
 	defer cancel()
-	_, err = s.client.WaitForResources(ctx, names...)
-	return err
+	if _, err := s.client.WaitForResources(ctx, names...); err != nil {
+		return err
+	}
+	return s.waitForOpenAPI(ctx)
+}
+
+// waitForOpenAPI waits until OpenAPI has the kind customName. It follows discovery some time later.
+func (s *server) waitForOpenAPI(ctx context.Context) error {
+	for {
+		response, err := s.conn.Do(ctx, &transport.Request{Path: "/openapi/v3/apis/" + customGroup + "/v1alpha1"})
+		if err == nil {
+			document, readErr := io.ReadAll(response.Body)
+			if err := errors.Join(readErr, response.Body.Close()); err != nil {
+				return err
+			}
+			if bytes.Contains(document, []byte(`"kind":"`+customName+`"`)) {
+				return nil
+			}
+		} else if !apierrors.IsNotFound(err) {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // definition returns a definition of the corpus without its conversion webhook.
