@@ -120,7 +120,7 @@ ifdef RERUN
 	@$(CHECK_PACKAGES)
 endif
 
-# Warm, on two cores, at most a minute for most packages; a new name in package transport compiles everything again.
+# Warm, on two cores, at most a minute for most packages.
 BASE ?= main
 .PHONY: check
 check: ## the inner loop: format, types and unit tests of what differs from BASE (main) and of what imports it

@@ -121,7 +121,6 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 	path := filepath.Dir(p.kubectl) + string(filepath.ListSeparator) + os.Getenv("PATH") // anyctl runs kubectl for -k
 	cmd.Env = append([]string{
 		"KUBECONFIG=" + kubeconfig, "HOME=" + p.home, "PATH=" + path, "TMPDIR=" + os.TempDir(),
-		"GOGC=off", "GOMEMLIMIT=256MiB", // short processes spend a tenth of their time in garbage collections
 	}, c.env...)
 	return cmd
 }
