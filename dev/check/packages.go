@@ -122,10 +122,7 @@ func (r *repository) importers(changed map[string]bool) map[string]bool {
 func (r *repository) withTests(packages map[string]bool) map[string]bool {
 	all := maps.Clone(packages)
 	for path, listed := range r.packages {
-		isImporter := slices.ContainsFunc(slices.Concat(listed.TestImports, listed.XTestImports), func(imported string) bool {
-			return packages[imported]
-		})
-		if isImporter {
+		if containsAny(packages, slices.Concat(listed.TestImports, listed.XTestImports)) {
 			all[path] = true
 		}
 	}
@@ -141,12 +138,15 @@ func (r *repository) tested(changed map[string]bool) map[string]bool {
 	}
 	tested := maps.Clone(changed)
 	for path, listed := range r.packages {
-		isImporter := slices.ContainsFunc(slices.Concat(listed.Imports, listed.TestImports, listed.XTestImports), func(imported string) bool {
-			return changed[imported]
-		})
+		isImporter := containsAny(changed, slices.Concat(listed.Imports, listed.TestImports, listed.XTestImports))
 		if isImporter && listed.Name != "main" && modules[listed.Module.Dir] {
 			tested[path] = true
 		}
 	}
 	return tested
+}
+
+// containsAny reports whether packages has one of the imports.
+func containsAny(packages map[string]bool, imports []string) bool {
+	return slices.ContainsFunc(imports, func(path string) bool { return packages[path] })
 }

@@ -1,4 +1,4 @@
-// Package race tells tests whether the race detector is on.
+// Package race reports whether a test runs with the race detector.
 package race
 
 import "testing"
