@@ -65,6 +65,13 @@ func TestRepository_Tested(t *testing.T) {
 	assert.Equal(t, []string{"base"}, slices.Sorted(maps.Keys(r.tested(map[string]bool{"base": true}))))
 }
 
+func TestRepository_ByDepth(t *testing.T) {
+	r := testRepository()
+	changed := map[string]bool{"base": true}
+	all := map[string]bool{"base": true, "above": true, "middle": true, "tested": true}
+	assert.Equal(t, []string{"tested", "middle", "above"}, r.byDepth(all, changed))
+}
+
 func TestRepository_WithTests(t *testing.T) {
 	all := testRepository().withTests(map[string]bool{"base": true, "middle": true})
 	assert.Equal(t, []string{"base", "middle", "tested"}, slices.Sorted(maps.Keys(all)))

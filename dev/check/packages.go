@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -144,6 +145,27 @@ func (r *repository) tested(changed map[string]bool) map[string]bool {
 		}
 	}
 	return tested
+}
+
+// byDepth returns the packages without the changed ones. A package with few changed packages below it comes first, because fewer
+// packages must be compiled for its tests.
+func (r *repository) byDepth(packages, changed map[string]bool) []string {
+	affected := r.importers(changed)
+	below := map[string]int{}
+	for path := range affected {
+		for importer := range r.importers(map[string]bool{path: true}) {
+			below[importer]++
+		}
+	}
+	for path := range packages {
+		if listed := r.packages[path]; !affected[path] {
+			for _, imported := range slices.Concat(listed.TestImports, listed.XTestImports) {
+				below[path] = max(below[path], below[imported])
+			}
+		}
+	}
+	sorted := slices.SortedFunc(maps.Keys(packages), func(a, b string) int { return cmp.Or(below[a]-below[b], strings.Compare(a, b)) })
+	return slices.DeleteFunc(sorted, func(path string) bool { return changed[path] })
 }
 
 // containsAny reports whether packages has one of the imports.
