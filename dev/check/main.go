@@ -43,7 +43,7 @@ func main() {
 func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
 	base := flags.String("base", "main", "the branch to compare with")
-	budget := flags.Duration("budget", 40*time.Second, "the time after which no more tests of importers begin; 0 means no limit")
+	budget := flags.Duration("budget", 35*time.Second, "the time after which no more tests of importers begin; 0 means no limit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
