@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
@@ -154,6 +155,20 @@ func ExampleLabelChanged() {
 	update := controller.UpdateEvent{ObjectOld: before, ObjectNew: after}
 	fmt.Println(controller.LabelChanged(update), controller.AnnotationChanged(update))
 	// Output: true false
+}
+
+func ExamplePasses() {
+	before := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web", "generation": int64(1)}}}
+	after := before.DeepCopy()
+	after.SetGeneration(2)
+	predicates := []controller.Predicate{controller.GenerationChanged}
+	fmt.Println(controller.Passes(predicates, cache.Change[unstructured.Object]{Type: watch.Modified, Old: before, Object: after}))
+	fmt.Println(controller.Passes(predicates, cache.Change[unstructured.Object]{Type: watch.Modified, Old: after, Object: after}))
+	fmt.Println(controller.Passes(predicates, cache.Change[unstructured.Object]{Type: watch.Deleted, Old: after, Object: after}))
+	// Output:
+	// true <nil>
+	// false <nil>
+	// true <nil>
 }
 
 func ExampleTerminalError() {

@@ -44,14 +44,14 @@ type Keys[K comparable] struct {
 }
 
 // RunKeys is [Run] for keys of any type, such as the keys of package fleet with a cluster. It starts at once: opts.Triggers must be
-// empty, and so must opts.Predicates.
+// empty, and so must opts.Predicates: Keys.Enqueue adds keys of related objects, and drops updates with [Passes].
 func RunKeys[K comparable](ctx context.Context, keys Keys[K], reconcile func(ctx context.Context, key K) (after time.Duration, err error), opts *Options) error {
 	r := newKeyRunner(opts, nil, keys, reconcile)
 	if len(r.opts.Triggers) > 0 {
 		return errors.New("run a controller: Options.Triggers of RunKeys must be empty (add the keys in Keys.Enqueue)")
 	}
 	if len(r.opts.Predicates) > 0 {
-		return errors.New("run a controller: Options.Predicates of RunKeys must be empty (drop changes in Keys.Enqueue)")
+		return errors.New("run a controller: Options.Predicates of RunKeys must be empty (drop changes in Keys.Enqueue, with Passes)")
 	}
 	if r.opts.Sharding != nil {
 		return errors.New("run a controller: Options.Sharding of RunKeys must be nil (see Keys.Admit)")

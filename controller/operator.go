@@ -207,7 +207,7 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[type
 		if change.Object == nil {
 			continue
 		}
-		passed, err := passes(t.predicates, change)
+		passed, err := Passes(t.predicates, change)
 		if err != nil {
 			return err
 		}

@@ -60,8 +60,9 @@ func AnnotationChanged(e UpdateEvent) bool {
 	return e.Merged || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
 }
 
-// passes reports whether all predicates return true for a change.
-func passes[T any](predicates []Predicate, change cache.Change[T]) (passed bool, err error) {
+// Passes reports whether a change triggers a reconcile: whether it is no update, or all predicates return true. It is for a
+// [Keys].Enqueue with predicates. A panic in a predicate is a [*cache.PanicError].
+func Passes[T any](predicates []Predicate, change cache.Change[T]) (passed bool, err error) {
 	if len(predicates) == 0 || change.Type != watch.Modified {
 		return true, nil
 	}

@@ -245,7 +245,7 @@ func TestWatches_PredicateOfAnyType(t *testing.T) {
 
 func TestRunKeys_RejectsPredicates(t *testing.T) {
 	err := controller.RunKeys(t.Context(), controller.Keys[string]{}, nil, &controller.Options{Predicates: []controller.Predicate{controller.LabelChanged}})
-	assert.EqualError(t, err, "run a controller: Options.Predicates of RunKeys must be empty (drop changes in Keys.Enqueue)")
+	assert.EqualError(t, err, "run a controller: Options.Predicates of RunKeys must be empty (drop changes in Keys.Enqueue, with Passes)")
 }
 
 func TestOperator_PredicateDropsUpdates(t *testing.T) {

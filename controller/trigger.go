@@ -50,7 +50,7 @@ func watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName, pre
 			if change.Type == cache.Removed {
 				continue
 			}
-			if passed, err := passes(predicates, change); err != nil {
+			if passed, err := Passes(predicates, change); err != nil {
 				return err
 			} else if !passed {
 				continue

@@ -23,9 +23,10 @@ type ReconcileFunc func(ctx context.Context, key Key) (after time.Duration, err 
 
 // RunOptions configure [Run]. nil and zero values mean the defaults.
 type RunOptions struct {
-	// Options are those of controller.Run, except that 0 Workers are 16. Its Triggers and Predicates must be empty.
+	// Options are those of controller.Run, except that 0 Workers are 16. Predicates drop updates of the reconciled objects in all
+	// clusters. Options.Triggers must be empty, because the keys of a controller.Trigger have no cluster, and Sharding must be nil.
 	controller.Options
-	// Triggers are caches of related objects. Their changes trigger reconciles.
+	// Triggers are caches of related objects in the clusters. Their changes trigger reconciles.
 	Triggers []Trigger
 	// WorkersPerCluster is the maximum number of concurrent reconciles for a cluster, so that a slow cluster leaves workers to the rest;
 	// 0 means a quarter of Workers.
@@ -49,7 +50,8 @@ const (
 func Run[T any, P cache.Object[T]](ctx context.Context, c *Cache[T], reconcile ReconcileFunc, opts *RunOptions) error {
 	o := *cmp.Or(opts, &RunOptions{})
 	o.Workers = cmp.Or(o.Workers, defaultWorkers)
-	own := Watches(c, func(cluster string, obj *T) []Key { return []Key{{cluster, cache.KeyOf(P(obj))}} })
+	own := Watches(c, func(cluster string, obj *T) []Key { return []Key{{cluster, cache.KeyOf(P(obj))}} }, o.Predicates...)
+	o.Predicates = nil
 	own.isOwn = true
 	g := &gate{
 		triggers: append([]Trigger{own}, o.Triggers...), limit: cmp.Or(o.WorkersPerCluster, max(1, o.Workers/4)),
@@ -94,8 +96,9 @@ type Trigger struct {
 }
 
 // Watches returns a Trigger for the changes of c. A change reconciles keys(old state) and keys(new state), in any
-// cluster. keys must be quick and only read the object. A panic in keys ends [Run].
-func Watches[T any](c *Cache[T], keys func(cluster string, obj *T) []Key) Trigger {
+// cluster. keys must be quick and only read the object. A panic in keys ends [Run]. An update reconciles nothing unless all
+// predicates return true.
+func Watches[T any](c *Cache[T], keys func(cluster string, obj *T) []Key, predicates ...controller.Predicate) Trigger {
 	return Trigger{
 		hasSynced: func(name string) bool {
 			cluster := c.cluster(name)
@@ -107,6 +110,11 @@ func Watches[T any](c *Cache[T], keys func(cluster string, obj *T) []Key) Trigge
 				if change.Type == dynamic.Synced {
 					synced[change.Cluster] = true
 					g.open(change.Cluster)
+				}
+				if passed, err := controller.Passes(predicates, change.Change); err != nil {
+					return err
+				} else if !passed {
+					continue
 				}
 				priority := 0
 				if isResync := change.Old == change.Object; !synced[change.Cluster] || isResync {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
@@ -189,18 +191,76 @@ func TestRun_ShardsOfClusters(t *testing.T) {
 	})
 }
 
-func TestRun_PanicOfKeysEndsRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		east := newPodCluster("east", "web")
-		f := newFleet(t, static(east), east)
-		pods := newPods(t, f)
-		var panicked *cache.PanicError
-		err := fleet.Run(t.Context(), pods, func(context.Context, fleet.Key) (time.Duration, error) { return 0, nil }, &fleet.RunOptions{
-			Triggers: []fleet.Trigger{fleet.Watches(pods, func(string, *unstructured.Object) []fleet.Key { panic("defect") })},
+// TestRun_PredicatesDropUpdates changes a pod with predicates for the reconciled pods, and for pods of a Trigger that reconcile "db".
+func TestRun_PredicatesDropUpdates(t *testing.T) {
+	label := []controller.Predicate{controller.LabelChanged}
+	both := []string{"east/shop/db", "east/shop/web"}
+	for name, tc := range map[string]struct {
+		own, triggered []controller.Predicate
+		event          string
+		want           []string
+	}{
+		"none":              {nil, nil, scripted.Event("MODIFIED", podJSON("east", "web", 101)), both},
+		"own":               {label, nil, scripted.Event("MODIFIED", podJSON("east", "web", 101)), both[:1]},
+		"trigger":           {nil, label, scripted.Event("MODIFIED", podJSON("east", "web", 101)), both[1:]},
+		"all must pass":     {append(label, controller.ResourceVersionChanged), label, scripted.Event("MODIFIED", podJSON("east", "web", 101)), nil},
+		"passing update":    {label, label, scripted.Event("MODIFIED", strings.Replace(podJSON("east", "web", 101), `"app":"web"`, `"app":"new"`, 1)), both},
+		"deletion":          {label, label, scripted.Event("DELETED", podJSON("east", "web", 101)), both},
+		"creation":          {label, nil, scripted.Event("ADDED", podJSON("east", "new", 101)), []string{"east/shop/db", "east/shop/new"}},
+		"update of another": {label, nil, scripted.Event("MODIFIED", podJSON("east", "db", 101)), both[:1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				east := newPodCluster("east", "web", "db")
+				pods := newPods(t, newFleet(t, static(east), east))
+				var r reconciles
+				startRun(t, pods, func(_ context.Context, key fleet.Key) (time.Duration, error) {
+					r.record(key)
+					return 0, nil
+				}, &fleet.RunOptions{
+					Options: controller.Options{Predicates: tc.own},
+					Triggers: []fleet.Trigger{fleet.Watches(pods, func(cluster string, _ *unstructured.Object) []fleet.Key {
+						return []fleet.Key{{Cluster: cluster, NamespacedName: types.NamespacedName{Namespace: "shop", Name: "db"}}}
+					}, tc.triggered...)},
+				})
+				time.Sleep(5 * time.Second)
+				require.Equal(t, both, slices.Compact(r.drain()), "the initial list")
+				east.events <- tc.event
+				time.Sleep(5 * time.Second)
+				assert.Equal(t, tc.want, slices.Compact(r.drain()))
+			})
 		})
-		require.ErrorAs(t, err, &panicked)
-		assert.Equal(t, "the keys function of a Trigger, for cluster east", panicked.Where)
-	})
+	}
+}
+
+func TestRun_PanicOfCallbackEndsRun(t *testing.T) {
+	defect := func(controller.UpdateEvent) bool { panic("defect") }
+	for where, opts := range map[string]func(*fleet.Cache[unstructured.Object]) *fleet.RunOptions{
+		"the keys function of a Trigger, for cluster east": func(pods *fleet.Cache[unstructured.Object]) *fleet.RunOptions {
+			return &fleet.RunOptions{Triggers: []fleet.Trigger{fleet.Watches(pods, func(string, *unstructured.Object) []fleet.Key { panic("defect") })}}
+		},
+		"a Predicate, for shop/web": func(*fleet.Cache[unstructured.Object]) *fleet.RunOptions {
+			return &fleet.RunOptions{Options: controller.Options{Predicates: []controller.Predicate{defect}}}
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			east := newPodCluster("east", "web")
+			pods := newPods(t, newFleet(t, static(east), east))
+			run(t, func(ctx context.Context) error {
+				time.Sleep(time.Second) // after the initial list
+				select {
+				case east.events <- scripted.Event("MODIFIED", podJSON("east", "web", 101)):
+				case <-ctx.Done():
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			var panicked *cache.PanicError
+			err := fleet.Run(t.Context(), pods, func(context.Context, fleet.Key) (time.Duration, error) { return 0, nil }, opts(pods))
+			require.ErrorAs(t, err, &panicked)
+			assert.Equal(t, where, panicked.Where)
+		})
+	}
 }
 
 func TestReplica_SpreadsAndMovesFewClusters(t *testing.T) {
