@@ -9,11 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/inventory/relation"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -22,7 +22,7 @@ const OwnerRelation = "owner"
 
 // Edge is a reference between two objects.
 type Edge struct {
-	// Relation is Relation.Name or OwnerRelation, and Field the path of the reference.
+	// Relation is the name of a relation or OwnerRelation, and Field the path of the reference.
 	Relation, Field string
 	// Kind, Namespace and Name are those of the object at the far end, also if Err is set.
 	Kind            schema.GroupKind
@@ -34,9 +34,9 @@ type Edge struct {
 	Err error
 }
 
-// Edges returns the owners of an object of the cache, and the targets of its references by relations, such as [Relations]. The order is
-// the order of the references. Several targets of a selector are ordered by name.
-func (v *View) Edges(ctx context.Context, obj *unstructured.Lazy, relations []Relation) ([]Edge, error) {
+// Edges returns the owners of an object of the cache, and the targets of its references by relations, such as [relation.BuiltIn]. The
+// order is the order of the references. Several targets of a selector are ordered by name.
+func (v *View) Edges(ctx context.Context, obj *unstructured.Lazy, relations []relation.Relation) ([]Edge, error) {
 	kinds := v.kindsByName()
 	var edges []Edge
 	for i, owner := range obj.GetOwnerReferences() {
@@ -48,13 +48,9 @@ func (v *View) Edges(ctx context.Context, obj *unstructured.Lazy, relations []Re
 		edge.checkOwner(obj, &owner)
 		edges = append(edges, edge)
 	}
-	from := obj.GroupVersionKind().GroupKind()
 	for i := range relations {
 		r := &relations[i]
-		if r.From != from {
-			continue
-		}
-		for _, ref := range r.references(obj) {
+		for _, ref := range r.References(obj) {
 			found, err := v.targets(ctx, kinds, r, &ref)
 			if err != nil {
 				return nil, err
@@ -111,21 +107,21 @@ func (e *Edge) checkOwner(obj *unstructured.Lazy, owner *metav1.OwnerReference) 
 }
 
 // targets returns the edges of a reference.
-func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searchedKind, r *Relation, ref *reference) ([]Edge, error) {
-	edge := Edge{Relation: r.Name, Field: r.Field, Kind: ref.kind, Namespace: ref.namespace, Name: ref.name}
-	if ref.selector == nil {
+func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searchedKind, r *relation.Relation, ref *relation.Reference) ([]Edge, error) {
+	edge := Edge{Relation: r.Name, Field: r.Field, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	if ref.Selector == nil {
 		err := v.resolve(ctx, kinds, &edge)
 		return []Edge{edge}, err
 	}
-	k := kinds[ref.kind]
+	k := kinds[ref.Kind]
 	if k == nil {
 		return nil, nil
 	}
-	if isAllowed, err := v.permissions.allows(ctx, k.resource, ref.namespace); err != nil || !isAllowed {
+	if isAllowed, err := v.permissions.allows(ctx, k.resource, ref.Namespace); err != nil || !isAllowed {
 		return nil, err
 	}
 	var edges []Edge
-	for entry := range k.cache.All(ref.namespace, ref.selector) {
+	for entry := range k.cache.All(ref.Namespace, ref.Selector) {
 		edge.Name = entry.Name
 		edge.Entry = v.entry(k, entry)
 		edges = append(edges, edge)
@@ -134,14 +130,14 @@ func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searched
 	return edges, nil
 }
 
-// EdgesTo returns the edges from objects that refer to an object of the cache by relations, such as [Relations]. Edge.Entry is the
-// object with the reference. Query.Owner finds dependents. The edges are ordered as the items of a query. It reads all objects of the
-// kinds with a relation to the kind of the object.
-func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []Relation) ([]Edge, error) {
+// EdgesTo returns the edges from objects that refer to an object of the cache by relations, such as [relation.BuiltIn]. Edge.Entry is
+// the object with the reference. Query.Owner finds dependents. The edges are ordered as the items of a query. It reads all objects of
+// the kinds with a relation to the kind of the object.
+func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []relation.Relation) ([]Edge, error) {
 	to := obj.GroupVersionKind().GroupKind()
 	var edges []Edge
 	for _, k := range v.searchedKinds().ordered {
-		var own []*Relation
+		var own []*relation.Relation
 		for j := range relations {
 			if r := &relations[j]; r.From == k.resource.GVK.GroupKind() && (r.To == to || r.To.Empty()) {
 				own = append(own, r)
@@ -160,7 +156,7 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 				return nil, err
 			}
 			if isAllowed {
-				edges = append(edges, v.edgesTo(k, entry, obj, to, own)...)
+				edges = append(edges, v.edgesTo(k, entry, obj, own)...)
 			}
 		}
 		slices.SortStableFunc(edges[first:], func(a, b Edge) int {
@@ -170,15 +166,15 @@ func (v *View) EdgesTo(ctx context.Context, obj *unstructured.Lazy, relations []
 	return edges, nil
 }
 
-// edgesTo returns the edges from an object of k to a target of the kind to.
-func (v *View) edgesTo(k *searchedKind, e cache.Entry[unstructured.Lazy], target *unstructured.Lazy, to schema.GroupKind, relations []*Relation) (edges []Edge) {
+// edgesTo returns the edges from an object of k to a target.
+func (v *View) edgesTo(k *searchedKind, e cache.Entry[unstructured.Lazy], target *unstructured.Lazy, relations []*relation.Relation) (edges []Edge) {
 	from := e.Object()
 	if from == nil {
 		return nil
 	}
 	for _, r := range relations {
-		for _, ref := range r.references(from) {
-			if ref.isTo(to, target) {
+		for _, ref := range r.References(from) {
+			if ref.IsTo(target) {
 				edges = append(edges, Edge{
 					Relation: r.Name, Field: r.Field, Kind: r.From, Namespace: e.Namespace, Name: e.Name, Entry: v.entry(k, e),
 				})
@@ -186,15 +182,4 @@ func (v *View) edgesTo(k *searchedKind, e cache.Entry[unstructured.Lazy], target
 		}
 	}
 	return edges
-}
-
-// isTo reports whether an object is a target of the reference.
-func (r *reference) isTo(kind schema.GroupKind, obj *unstructured.Lazy) bool {
-	switch {
-	case r.kind != kind || obj.GetNamespace() != "" && obj.GetNamespace() != r.namespace:
-		return false
-	case r.selector != nil:
-		return r.selector.Matches(labels.Set(obj.GetLabels()))
-	}
-	return r.name == obj.GetName()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/inventory/relation"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -78,7 +79,7 @@ func TestView_Edges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := start(t, graph(), nil)
 		require.NoError(t, c.WaitForSync(t.Context()))
-		relations := append(inventory.Relations(), inventory.Relation{
+		relations := append(relation.BuiltIn(), relation.Relation{
 			Name: "pays", From: schema.GroupKind{Group: "shop.example", Kind: "Cart"}, To: schema.GroupKind{Kind: "Secret"}, Field: "spec.payment",
 		})
 		object := func(uid string) *unstructured.Lazy {
@@ -139,7 +140,7 @@ func TestView_EdgesPermissions(t *testing.T) {
 		page, err := view.Query(t.Context(), &inventory.Query{UID: "p1"})
 		require.NoError(t, err)
 		require.Len(t, page.Entries, 1)
-		edges, err := view.Edges(t.Context(), page.Entries[0].Object(), inventory.Relations())
+		edges, err := view.Edges(t.Context(), page.Entries[0].Object(), relation.BuiltIn())
 		require.NoError(t, err)
 		require.Len(t, edges, 6)
 		for _, e := range edges {
@@ -148,10 +149,10 @@ func TestView_EdgesPermissions(t *testing.T) {
 		}
 		secrets, err := c.Query(t.Context(), &inventory.Query{UID: "s1"})
 		require.NoError(t, err)
-		edges, err = view.EdgesTo(t.Context(), secrets.Entries[0].Object(), inventory.Relations())
+		edges, err = view.EdgesTo(t.Context(), secrets.Entries[0].Object(), relation.BuiltIn())
 		require.NoError(t, err)
 		assert.Equal(t, []string{"mounts Pod a/web", "refers Pod a/web"}, edgeTexts(edges))
-		pods, err := view.EdgesTo(t.Context(), page.Entries[0].Object(), inventory.Relations())
+		pods, err := view.EdgesTo(t.Context(), page.Entries[0].Object(), relation.BuiltIn())
 		require.NoError(t, err)
 		assert.Empty(t, pods, "the user may not list services")
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/inventory/relation"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -70,7 +71,7 @@ func ExampleView_Edges() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	edges, err := c.Edges(context.Background(), page.Entries[0].Object(), inventory.Relations())
+	edges, err := c.Edges(context.Background(), page.Entries[0].Object(), relation.BuiltIn())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func ExampleView_EdgesTo() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	edges, err := c.EdgesTo(context.Background(), page.Entries[0].Object(), inventory.Relations())
+	edges, err := c.EdgesTo(context.Background(), page.Entries[0].Object(), relation.BuiltIn())
 	if err != nil {
 		log.Fatal(err)
 	}

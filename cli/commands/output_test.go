@@ -19,7 +19,7 @@ var withoutOutput = map[string][]string{
 	},
 	"only reads": {
 		"api-versions", "auth can-i", "cluster-info", "config current-context", "config get-clusters", "config get-contexts", "config get-users", "describe",
-		"diff", "logs", "plugin list", "rollout status", "status", "top node", "top pod", "tree", "who",
+		"diff", "logs", "plugin list", "rollout status", "status", "top node", "top pod", "tree",
 	},
 	"prints a text or an object for other commands": {"completion", "new"},
 	"streams data or runs a program":                {"attach", "cp", "exec", "port-forward", "proxy"},

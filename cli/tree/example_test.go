@@ -25,7 +25,7 @@ func ExampleFind() {
 		if err != nil {
 			return err
 		}
-		found, err := tree.Find(ctx, client, []tree.Subject{{Object: web, Resource: deployments}}, "shop")
+		found, err := tree.Find(ctx, client, []tree.Subject{{Object: web, Resource: deployments}}, &tree.FindOptions{Namespace: "shop"})
 		if err != nil {
 			return err
 		}

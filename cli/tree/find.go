@@ -1,6 +1,7 @@
 // Package tree finds the owners and dependents of objects, over all served kinds, and computes the readiness of each object.
 //
-//	found, err := tree.Find(ctx, client, []tree.Subject{{Object: deployment, Resource: deployments}}, "shop")
+//	subjects := []tree.Subject{{Object: deployment, Resource: deployments}}
+//	found, err := tree.Find(ctx, client, subjects, &tree.FindOptions{Namespace: "shop"})
 //	…
 //	err = tree.Write(os.Stdout, found, nil)
 package tree
@@ -21,6 +22,7 @@ import (
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/inventory/relation"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -44,8 +46,11 @@ type Node struct {
 	// IsSubject marks the arguments of Find. The nodes above a subject are its owners.
 	IsSubject bool
 	Owned     []*Node
+	// References are the objects to which the object refers, with FindOptions.References.
+	References []Reference
 
-	in *dynamic.Resource
+	in         *dynamic.Resource
+	unresolved []unresolved
 }
 
 // Tree is the result of Find.
@@ -63,12 +68,24 @@ type Subject struct {
 	Resource *dynamic.Resource
 }
 
-// Find returns the tree of the subjects. It lists the metadata of all resources in namespace, or in all namespaces for "", with
-// up to maxLists concurrent requests, and holds all listed metadata in memory. Errors of discovery and of ctx are returned,
-// errors of single resources are in Tree.Unread.
-func Find(ctx context.Context, client *dynamic.Client, subjects []Subject, namespace string) (*Tree, error) {
+// FindOptions configures [Find].
+type FindOptions struct {
+	// Namespace is the namespace of the dependents. "" means all namespaces and cluster-scoped objects.
+	Namespace string
+	// References finds the references of each object by [relation.BuiltIn].
+	References bool
+}
+
+// Find returns the tree of the subjects. It lists the metadata of all resources in the namespace, with up to maxLists concurrent
+// requests, and holds all listed metadata in memory. Errors of discovery and of ctx are returned, errors of single resources are in
+// Tree.Unread.
+func Find(ctx context.Context, client *dynamic.Client, subjects []Subject, opts *FindOptions) (*Tree, error) {
+	opts = cmp.Or(opts, &FindOptions{})
 	silent := client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}) // from unrequested kinds
-	f := &finder{client: silent, namespace: namespace, byUID: map[types.UID]*Node{}, owned: map[types.UID][]*Node{}}
+	f := &finder{client: silent, namespace: opts.Namespace, byUID: map[types.UID]*Node{}, owned: map[types.UID][]*Node{}}
+	if opts.References {
+		f.relations = relation.BuiltIn()
+	}
 	if err := f.listAll(ctx); err != nil {
 		return nil, err
 	}
@@ -91,7 +108,12 @@ func Find(ctx context.Context, client *dynamic.Client, subjects []Subject, names
 	tree.Roots = slices.DeleteFunc(tree.Roots, func(root *Node) bool {
 		return slices.ContainsFunc(tree.Roots, func(other *Node) bool { return other != root && contains(other, root, 0) })
 	})
-	f.readHealth(ctx, tree.Roots)
+	nodes := f.read(ctx, tree.Roots)
+	if opts.References {
+		if err := f.attachReferences(ctx, nodes); err != nil {
+			return nil, err
+		}
+	}
 	tree.Unread = f.errs
 	return tree, ctx.Err()
 }
@@ -109,6 +131,7 @@ func contains(root, node *Node, depth int) bool {
 type finder struct {
 	client    *dynamic.Client
 	namespace string
+	relations []relation.Relation // to read, or nil
 
 	mu    sync.Mutex
 	byUID map[types.UID]*Node
@@ -261,8 +284,9 @@ func (f *finder) owner(ctx context.Context, node *Node) *Node {
 	return f.add(in, obj)
 }
 
-// readHealth reads the objects of the trees and sets Health. Up to maxGets objects of a resource are read with GET, more by LIST.
-func (f *finder) readHealth(ctx context.Context, roots []*Node) {
+// read reads the objects of the trees, sets Health and unresolved, and returns the nodes. Up to maxGets objects of a resource are read
+// with GET, more by LIST.
+func (f *finder) read(ctx context.Context, roots []*Node) (all []*Node) {
 	type place struct{ path, namespace string }
 	groups := map[place][]*Node{}
 	var visit func(nodes []*Node, depth int)
@@ -273,6 +297,7 @@ func (f *finder) readHealth(ctx context.Context, roots []*Node) {
 				continue
 			}
 			visited[node] = true
+			all = append(all, node)
 			at := place{node.Resource.GVR.String(), node.Object.GetNamespace()}
 			groups[at] = append(groups[at], node)
 			visit(node.Owned, depth+1)
@@ -290,13 +315,15 @@ func (f *finder) readHealth(ctx context.Context, roots []*Node) {
 		}
 	}
 	parallel(tasks)
+	return all
 }
 
 func (f *finder) readByGet(ctx context.Context, node *Node) {
-	obj, err := node.in.Get(ctx, node.Object.GetName(), nil)
+	handle := dynamic.As[unstructured.Lazy](node.in)
+	obj, err := handle.Get(ctx, node.Object.GetName(), nil)
 	switch {
 	case err == nil:
-		node.Health = node.in.Readiness(obj)
+		f.set(node, handle, obj)
 	case apierrors.IsNotFound(err):
 		node.Health = readiness.Result{Status: readiness.Terminating, Message: "deleted meanwhile"}
 	case ctx.Err() == nil:
@@ -310,7 +337,8 @@ func (f *finder) readByList(ctx context.Context, nodes []*Node) {
 		node.Health = readiness.Result{Status: readiness.Terminating, Message: "deleted meanwhile"}
 		wanted[node.Object.GetUID()] = node
 	}
-	for obj, err := range nodes[0].in.List(ctx, nil) {
+	handle := dynamic.As[unstructured.Lazy](nodes[0].in)
+	for obj, err := range handle.List(ctx, nil) {
 		if err != nil {
 			for _, node := range wanted {
 				node.Health = readiness.Result{}
@@ -321,8 +349,19 @@ func (f *finder) readByList(ctx context.Context, nodes []*Node) {
 			return
 		}
 		if node := wanted[obj.GetUID()]; node != nil {
-			node.Health = node.in.Readiness(obj)
+			f.set(node, handle, obj)
 			delete(wanted, obj.GetUID())
+		}
+	}
+}
+
+// set sets what a node has of its whole object.
+func (f *finder) set(node *Node, handle *dynamic.Handle[unstructured.Lazy], obj *unstructured.Lazy) {
+	node.Health = handle.Readiness(obj)
+	for i := range f.relations {
+		r := &f.relations[i]
+		for _, ref := range r.References(obj) {
+			node.unresolved = append(node.unresolved, unresolved{r.Name, ref})
 		}
 	}
 }

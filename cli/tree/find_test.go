@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
@@ -51,6 +54,46 @@ Deployment/web       InProgress   <unknown>   1 of 2
 	assert.Contains(t, b.String(), "<Failed>       <unknown>   crashes?")
 }
 
+func TestWrite_References(t *testing.T) {
+	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "s")
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "d", nil)
+	config := &Node{Object: object("ConfigMap", "c"), Health: readiness.Result{Status: readiness.Current}}
+	gone := &Node{Object: object("Secret", "s")}
+	pod := &Node{Object: object("Pod", "web-1"), Health: readiness.Result{Status: readiness.Current}, References: []Reference{
+		{Relation: "mounts", Target: config}, {Relation: "refers", Target: config}, {Relation: "mounts", Target: gone, Err: missing, Optional: true},
+	}}
+	tree := &Tree{Roots: []*Node{{
+		Object: object("Deployment", "web"), Health: readiness.Result{Status: readiness.InProgress}, Owned: []*Node{pod}, References: []Reference{
+			{Relation: "mounts", Target: config}, {Relation: "refers", Target: gone, Err: missing},
+			{Relation: "refers", Target: &Node{Object: object("Secret", "d")}, Err: denied},
+			{Relation: "refers", Target: &Node{Object: object("Secret", "e")}, Err: errors.New("broken\x1b")},
+		},
+	}}}
+	var b strings.Builder
+	paint := func(status readiness.Status, text string) string {
+		if status == readiness.Failed {
+			return strings.ToUpper(text)
+		}
+		return text
+	}
+	require.NoError(t, Write(&b, tree, &WriteOptions{Paint: paint}))
+	assert.Equal(t, strings.TrimPrefix(`
+OBJECT                   STATUS       AGE         MESSAGE
+Deployment/web           InProgress   <unknown>
+├─mounts ConfigMap/c     Current      <unknown>
+├─refers Secret/s        NOTFOUND     <unknown>
+├─refers Secret/d        -            <unknown>   no permission to get it
+├─refers Secret/e        -            <unknown>   broken?
+└─Pod/web-1              Current      <unknown>
+  ├─refers ConfigMap/c   Current      <unknown>
+  └─mounts Secret/s      NotFound     <unknown>   optional
+`, "\n"), b.String())
+	config.Object.SetNamespace("a")
+	b.Reset()
+	require.NoError(t, Write(&b, tree, nil))
+	assert.Contains(t, b.String(), "├─mounts ConfigMap/c     a           Current", "a namespace that differs from the owner's")
+}
+
 // kinds returns a tree as kinds and statuses.
 func kinds(nodes []*Node) string {
 	var all []string
@@ -83,7 +126,7 @@ func TestFind_Deployment(t *testing.T) {
 	web, err := deployments.Wait(ctx, "web", dynamic.Ready())
 	require.NoError(t, err)
 
-	tree, err := Find(ctx, c, []Subject{{web, deployments}}, namespace)
+	tree, err := Find(ctx, c, []Subject{{web, deployments}}, &FindOptions{Namespace: namespace})
 	require.NoError(t, err)
 	assert.Empty(t, tree.Unread)
 	pods := strings.TrimSpace(strings.Repeat("Pod=Current ", 7))
@@ -93,7 +136,7 @@ func TestFind_Deployment(t *testing.T) {
 	handle := client.Resource(t, c, "pods").Namespace(namespace)
 	page, err := handle.ListPage(ctx, nil)
 	require.NoError(t, err)
-	tree, err = Find(ctx, c, []Subject{{page.Items[0], handle}}, namespace)
+	tree, err = Find(ctx, c, []Subject{{page.Items[0], handle}}, &FindOptions{Namespace: namespace})
 	require.NoError(t, err)
 	assert.Equal(t, "Deployment=Current(ReplicaSet=Current(Pod=Current))", kinds(tree.Roots))
 	assert.True(t, tree.Roots[0].Owned[0].Owned[0].IsSubject)
@@ -106,7 +149,7 @@ func TestFind_Deployment(t *testing.T) {
 	configMaps := client.Resource(t, c, "configmaps").Namespace(namespace)
 	created, err := configMaps.Create(ctx, owned, nil)
 	require.NoError(t, err)
-	tree, err = Find(ctx, c, []Subject{{created, configMaps}}, namespace)
+	tree, err = Find(ctx, c, []Subject{{created, configMaps}}, &FindOptions{Namespace: namespace})
 	require.NoError(t, err)
 	assert.Equal(t, "Namespace=Current(ConfigMap=Current)", kinds(tree.Roots))
 }

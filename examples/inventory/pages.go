@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/inventory/relation"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -69,11 +70,11 @@ func object(r *http.Request, v *inventory.View) (map[string]any, error) {
 	}
 	entry := found.Entries[0]
 	obj := entry.Object()
-	refersTo, err := v.Edges(ctx, obj, inventory.Relations())
+	refersTo, err := v.Edges(ctx, obj, relation.BuiltIn())
 	if err != nil {
 		return nil, err
 	}
-	usedBy, err := v.EdgesTo(ctx, obj, inventory.Relations())
+	usedBy, err := v.EdgesTo(ctx, obj, relation.BuiltIn())
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (c *eventsCommand) findOwned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := tree.Find(ctx, client, []tree.Subject{{Object: obj, Resource: handle}}, obj.GetNamespace())
+	found, err := tree.Find(ctx, client, []tree.Subject{{Object: obj, Resource: handle}}, &tree.FindOptions{Namespace: obj.GetNamespace()})
 	if err != nil {
 		return err
 	}

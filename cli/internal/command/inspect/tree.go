@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/cli/tree"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/inventory"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -27,6 +29,7 @@ type treeOptions struct {
 	*command.State
 
 	finder        resource.Finder
+	references    bool
 	exitWithState bool
 }
 
@@ -36,8 +39,8 @@ func treeCommand(s *command.State) *cobra.Command {
 		Use:   "tree (TYPE [NAME... | -l label] | TYPE/NAME...)",
 		Short: "Show what objects own, with the readiness of each",
 		Long: "Show objects with their owners above them and all that they own, of every kind that the server serves, below.\n\n" +
-			"STATUS is computed from each object: Current, InProgress, Failed, Terminating or Unknown.",
-		Example: "  anyctl tree deploy/web\n  anyctl tree statefulsets -l app=db",
+			"STATUS is computed from each object: Current, InProgress, Failed, Terminating or Unknown. A missing object has NotFound.",
+		Example: "  anyctl tree deploy/web\n  anyctl tree deploy/web --references\n  anyctl tree statefulsets -l app=db",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return command.UsageError(cmd, "an object is required: tree TYPE/NAME")
@@ -48,7 +51,9 @@ func treeCommand(s *command.State) *cobra.Command {
 	cmd.Flags().StringVarP(&o.finder.Selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
 	cmd.Flags().BoolVarP(&o.finder.Selection.AllNamespaces, "all-namespaces", "A", false, "Show the objects of all namespaces")
 	o.finder.AddWhereFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&o.exitWithState, "exit-code", false, "End with exit code 1 unless every object is Current")
+	cmd.Flags().BoolVar(&o.references, "references", false,
+		"Also show the objects to which the objects refer, such as ConfigMaps, Secrets, volumes and roles, and which of them are missing")
+	cmd.Flags().BoolVar(&o.exitWithState, "exit-code", false, "End with exit code 1 unless every object is Current, and no object is missing")
 	return cmd
 }
 
@@ -84,7 +89,7 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := tree.Find(ctx, client, subjects, namespace)
+	found, err := tree.Find(ctx, client, subjects, &tree.FindOptions{Namespace: namespace, References: o.references})
 	if err != nil {
 		return err
 	}
@@ -100,37 +105,46 @@ func (o *treeOptions) write(found *tree.Tree, namespace string) error {
 	if err := tree.Write(out, found, opts); err != nil {
 		return err
 	}
-	o.warnUnread(found.Unread)
+	warnUnread(o.State, "Warning: not in the tree", found.Unread)
 	if o.exitWithState && !allCurrent(found.Roots) {
 		return &exit.Error{Code: 1}
 	}
 	return nil
 }
 
-// warnUnread prints the errors of unread resources, those without a permission in a single line.
-func (o *treeOptions) warnUnread(errs []error) {
+// warnUnread prints the errors of unread resources after a prefix, in a single line for missing permissions.
+func warnUnread(s *command.State, prefix string, errs []error) {
 	var forbidden []string
 	for _, err := range errs {
+		var failed *inventory.ResourceError
 		var status apierrors.APIStatus
-		if !apierrors.IsForbidden(err) || !errors.As(err, &status) || status.Status().Details == nil {
-			o.Errorf("Warning: not in the tree: %v", err)
-			continue
+		switch {
+		case !apierrors.IsForbidden(err) || !errors.As(err, &status) || status.Status().Details == nil:
+			s.Errorf("%s: %v", prefix, err)
+		case errors.As(err, &failed): // the details may be about the list of namespaces
+			forbidden = append(forbidden, failed.GroupResource().String())
+		default:
+			details := status.Status().Details
+			forbidden = append(forbidden, strings.TrimSuffix(details.Kind+"."+details.Group, "."))
 		}
-		details := status.Status().Details
-		forbidden = append(forbidden, strings.TrimSuffix(details.Kind+"."+details.Group, "."))
 	}
 	if len(forbidden) > 0 {
-		o.Errorf("Warning: not in the tree: no permission to list %s", strings.Join(forbidden, ", "))
+		s.Errorf("%s: no permission to list %s", prefix, strings.Join(forbidden, ", "))
 	}
 }
 
 func allCurrent(nodes []*tree.Node) bool {
 	for _, node := range nodes {
-		if node.Health.Status != readiness.Current || !allCurrent(node.Owned) {
+		if node.Health.Status != readiness.Current || !allCurrent(node.Owned) || slices.ContainsFunc(node.References, isNotCurrent) {
 			return false
 		}
 	}
 	return true
+}
+
+// isNotCurrent reports whether a target is missing, or exists and is not Current.
+func isNotCurrent(ref tree.Reference) bool {
+	return ref.IsBroken() || ref.Err == nil && ref.Target.Health.Status != readiness.Current
 }
 
 // paint returns a function to color a status, or nil if the output is not colored.

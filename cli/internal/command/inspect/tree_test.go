@@ -14,10 +14,10 @@ import (
 
 func TestTree_ForbiddenInOneLine(t *testing.T) {
 	var errs bytes.Buffer
-	o := &treeOptions{State: &command.State{Streams: command.Streams{Err: &errs}}}
+	s := &command.State{Streams: command.Streams{Err: &errs}}
 	forbidden := func(group, resource string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Group: group, Resource: resource}, "", errors.New("no"))
 	}
-	o.warnUnread([]error{forbidden("", "secrets"), errors.New("list pods: broken"), forbidden("apps", "daemonsets")})
+	warnUnread(s, "Warning: not in the tree", []error{forbidden("", "secrets"), errors.New("list pods: broken"), forbidden("apps", "daemonsets")})
 	assert.Equal(t, "Warning: not in the tree: list pods: broken\nWarning: not in the tree: no permission to list secrets, daemonsets.apps\n", errs.String())
 }

@@ -1,16 +1,18 @@
-package inventory
+// Package relation has the references between objects as data, and reads the references of an object:
+//
+//	for _, r := range relation.BuiltIn() {
+//		if r.From != kind {
+//			continue
+//		}
+//		for _, ref := range r.References(obj) {
+//			fmt.Println(r.Name, ref.Kind, ref.Namespace, ref.Name) // mounts Secret shop password
+//		}
+//	}
+//
+// Owners are no relation: metadata.ownerReferences has them. Package inventory follows relations over a cache.
+package relation
 
-import (
-	"encoding/json"
-	"slices"
-	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/anykind/anykind/unstructured"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // Relation is a reference in a field of a kind.
 type Relation struct {
@@ -94,8 +96,8 @@ var otherFields = []struct {
 	{"refers", "ServiceAccount", "Secret", "imagePullSecrets[*].name", false},
 }
 
-// Relations returns the relations of built-in kinds and of the Gateway API: selects, mounts, refers, routes, binds and scales.
-func Relations() []Relation {
+// BuiltIn returns the relations of built-in kinds and of the Gateway API: selects, mounts, refers, routes, binds and scales.
+func BuiltIn() []Relation {
 	var all []Relation
 	for _, spec := range podSpecs {
 		for _, f := range podFields {
@@ -106,97 +108,4 @@ func Relations() []Relation {
 		all = append(all, Relation{Name: f.name, From: parseKind(f.from), To: parseKind(f.to), Field: f.field, IsSelector: f.isSelector})
 	}
 	return all
-}
-
-// reference is the value of a relation's field.
-type reference struct {
-	kind            schema.GroupKind
-	namespace, name string // the namespace counts for a namespaced kind only
-	selector        labels.Selector
-}
-
-// references returns the references of an object by a relation. Values of unexpected types are no references.
-func (r *Relation) references(obj *unstructured.Lazy) (all []reference) {
-	path, err := unstructured.ParsePath(r.Field)
-	if err != nil {
-		return nil
-	}
-	values, err := unstructured.GetAll[any](obj, path...)
-	if err != nil {
-		return nil
-	}
-	for _, value := range values {
-		ref := reference{kind: r.To, namespace: obj.GetNamespace()}
-		fields, isMap := value.(map[string]any)
-		switch {
-		case r.IsSelector:
-			ref.selector = parseSelector(fields)
-			if !isMap || ref.selector == nil {
-				continue
-			}
-		case isMap:
-			if !ref.read(fields) {
-				continue
-			}
-		default:
-			ref.name, _ = value.(string)
-		}
-		if (ref.name != "" || r.IsSelector) && !slices.ContainsFunc(all, func(known reference) bool { return !r.IsSelector && known == ref }) {
-			all = append(all, ref)
-		}
-	}
-	return all
-}
-
-// read reads a reference in a map. It reports false for a kind different from r.kind.
-func (r *reference) read(fields map[string]any) bool {
-	text := func(name string) string {
-		value, _ := fields[name].(string)
-		return value
-	}
-	r.name = text("name")
-	if namespace := text("namespace"); namespace != "" {
-		r.namespace = namespace
-	}
-	kind := text("kind")
-	if kind == "" {
-		return !r.kind.Empty()
-	}
-	group := r.kind.Group
-	for _, field := range []string{"group", "apiGroup", "apiVersion"} {
-		if value, found := fields[field].(string); found {
-			group = value
-			if field == "apiVersion" {
-				group, _, _ = strings.Cut(value, "/")
-				if group == value { // the core group
-					group = ""
-				}
-			}
-		}
-	}
-	named := schema.GroupKind{Group: group, Kind: kind}
-	isSame := r.kind.Empty() || r.kind == named
-	r.kind = named
-	return isSame
-}
-
-// parseSelector returns the selector of a LabelSelector or a map of labels, or nil if it is invalid.
-func parseSelector(fields map[string]any) labels.Selector {
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
-	var set labels.Set
-	if _, isExpression := fields["matchExpressions"]; !isExpression && json.Unmarshal(text, &set) == nil {
-		return labels.SelectorFromSet(set)
-	}
-	var structured metav1.LabelSelector
-	if json.Unmarshal(text, &structured) != nil {
-		return nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&structured)
-	if err != nil {
-		return nil
-	}
-	return selector
 }
