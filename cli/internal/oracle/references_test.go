@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -225,7 +226,7 @@ func assertEdgesEqual(t *testing.T, o *oracle) {
 	stopped := make(chan error, 1)
 	ctx := t.Context()
 	go func() { stopped <- objects.Run(ctx) }()
-	t.Cleanup(func() { <-stopped })
+	t.Cleanup(func() { assert.ErrorIs(t, <-stopped, context.Canceled) })
 	require.NoError(t, objects.WaitForSync(ctx))
 	for _, name := range []string{
 		"configmaps/settings", "secrets/password", "serviceaccounts/robot", "persistentvolumeclaims/data", "pods/web-0", "services/web",

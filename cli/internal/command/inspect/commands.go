@@ -11,6 +11,6 @@ import (
 // Commands returns the package's commands.
 func Commands(s *command.State) []*cobra.Command {
 	return []*cobra.Command{
-		describeCommand(s), newCommand(s), explainCommand(s), treeCommand(s), whoCommand(s), applysets.StatusCommand(s), authCommand(s), drainCommand(s), cordonCommand(s), uncordonCommand(s),
+		describeCommand(s), newCommand(s), explainCommand(s), treeCommand(s), ownersCommand(s), applysets.StatusCommand(s), authCommand(s), drainCommand(s), cordonCommand(s), uncordonCommand(s),
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// whoOptions are the options of the command who.
-type whoOptions struct {
+// ownersOptions are the options of the command who.
+type ownersOptions struct {
 	*command.State
 
 	output    *print.Flags
@@ -29,8 +29,8 @@ type whoOptions struct {
 	owned     bool
 }
 
-func whoCommand(s *command.State) *cobra.Command {
-	o := &whoOptions{State: s, output: print.NewFlags()}
+func ownersCommand(s *command.State) *cobra.Command {
+	o := &ownersOptions{State: s, output: print.NewFlags()}
 	cmd := &cobra.Command{
 		Use:   "who (TYPE/NAME | TYPE NAME) [FIELD | --referrers]",
 		Short: "Show which manager owns a field of an object, or which objects refer to it",
@@ -49,7 +49,7 @@ func whoCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-func (o *whoOptions) run(cmd *cobra.Command, args []string) error {
+func (o *ownersOptions) run(cmd *cobra.Command, args []string) error {
 	names := 1
 	if len(args) > 0 && !strings.Contains(args[0], "/") {
 		names = 2

@@ -42,7 +42,7 @@ type referrerFinder struct {
 	unreadOutside []error
 }
 
-func (o *whoOptions) showReferrers(ctx context.Context, target resource.Target) error {
+func (o *ownersOptions) showReferrers(ctx context.Context, target resource.Target) error {
 	if _, err := o.output.Printer(o.Out); err != nil {
 		return err
 	}
@@ -121,6 +121,9 @@ func (f *referrerFinder) find(ctx context.Context) (err error) {
 
 // list adds the referrers among the selected kinds with a relation. It returns the errors of single kinds.
 func (f *referrerFinder) list(ctx context.Context, namespaces []string, selects func(*discovery.Resource) bool) ([]error, error) {
+	if len(f.relations) == 0 {
+		return nil, nil
+	}
 	var groups []string
 	for kind := range f.relations {
 		groups = append(groups, kind.Group)
@@ -194,7 +197,7 @@ func (r *referrer) object() *unstructured.Object {
 }
 
 // writeReferrers writes a table or the format of -o, ordered by kind, namespace and name.
-func (o *whoOptions) writeReferrers(found []referrer, isTable bool) error {
+func (o *ownersOptions) writeReferrers(found []referrer, isTable bool) error {
 	slices.SortStableFunc(found, func(a, b referrer) int {
 		return cmp.Or(cmp.Compare(a.gvk.GroupKind().String(), b.gvk.GroupKind().String()), cmp.Compare(a.namespace, b.namespace),
 			cmp.Compare(a.name, b.name), cmp.Compare(a.relation, b.relation), cmp.Compare(a.field, b.field))
@@ -212,7 +215,7 @@ func (o *whoOptions) writeReferrers(found []referrer, isTable bool) error {
 	})
 }
 
-func (o *whoOptions) writeReferrerTable(found []referrer) error {
+func (o *ownersOptions) writeReferrerTable(found []referrer) error {
 	columns := print.NewColumns(o.Out, []string{"RELATION", "OBJECT", "NAMESPACE", "FIELD"})
 	for i := range found {
 		r := &found[i]
