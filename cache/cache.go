@@ -128,7 +128,8 @@ type Cache[T any] struct {
 	notServed bool
 	lastErr   error // of the last interruption
 
-	unsharded atomic.Bool // the server has sent objects of other shards
+	unsharded atomic.Bool          // the server has sent objects of other shards
+	probed    atomic.Pointer[bool] // the answer of ProbeSharding; nil for none
 	started   atomic.Bool
 	abort     context.CancelCauseFunc // ends Run with an error; set before the first object is stored
 	stopped   chan struct{}           // closed when Run returns

@@ -52,7 +52,10 @@ func TestCache_ScopeChanges(t *testing.T) {
 			run(t, c)
 			require.NoError(t, c.WaitForSync(t.Context()))
 			changeScopes(t, c, testclient.Resource(t, client, "cm"), namespaces)
-			assert.Equal(t, configure == nil, c.IsSharded())
+			assert.Eventually(t, func() bool {
+				byServer, isKnown := c.IsSharded()
+				return isKnown && byServer == (configure == nil)
+			}, 30*time.Second, time.Millisecond)
 		})
 	}
 }

@@ -106,6 +106,7 @@ func (m *partitionMerger[T]) handle(ctx context.Context, event partitionEvent[T]
 		p.state = dynamic.Synced
 		m.updateStream(p.namespace, false)
 		m.updateState()
+		m.probe(ctx, p)
 		m.join(ctx, p.namespace)
 	case event.change.Type == dynamic.NotServed:
 		p.state = dynamic.NotServed

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -71,9 +72,61 @@ func watched(t *testing.T, server *scripted.Server, seen *int) (watches []string
 		parsed, err := url.Parse(request.URI)
 		require.NoError(t, err)
 		query := parsed.Query()
+		if query.Has("limit") { // the probe
+			continue
+		}
 		watches = append(watches, strings.TrimSpace(query.Get("shardSelector")+" "+query.Get("resourceVersion")))
 	}
 	return watches
+}
+
+func TestCache_IsSharded(t *testing.T) {
+	half := shard.Split(shard.UID, 2)[0]
+	for name, tc := range map[string]struct {
+		shard             shard.Selector
+		probe             http.HandlerFunc
+		events            []string // of the watch; nil for the pods of the shard
+		byServer, isKnown bool
+		probes            int
+	}{
+		"no shard":  {probe: scripted.JSON(`{"metadata":{"shardInfo":{}}}`), events: []string{scripted.InitialEventsEnd("v1", "Pod", "10")}, isKnown: true},
+		"by server": {shard: half, probe: scripted.JSON(`{"metadata":{"shardInfo":{}}}`), byServer: true, isKnown: true, probes: 1},
+		"by client": {shard: half, probe: scripted.JSON(`{"metadata":{}}`), isKnown: true, probes: 1},
+		"forbidden": {shard: half, probe: scripted.Status(http.StatusForbidden, "Forbidden"), probes: 1},
+		"no answer": {shard: half, probe: scripted.JSON("["), probes: 2},
+		"received": {
+			shard: shard.Split(shard.UID, 8)[0], probe: scripted.JSON(`{"metadata":{"shardInfo":{}}}`), isKnown: true, probes: 1,
+			events: []string{
+				scripted.Event("ADDED", `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"shop","name":"web","uid":"1","resourceVersion":"5"}}`),
+				scripted.InitialEventsEnd("v1", "Pod", "10"),
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, server, _ := shardServer(t)
+				server.Handle("GET /api/v1/namespaces/shop/pods", tc.probe)
+				if tc.events != nil {
+					server.Handle("WATCH /api/v1/namespaces/shop/pods", scripted.Watch(tc.events...))
+				}
+				for range 2 { // with one client
+					c := cache.New(pods, &cache.Options[object]{Shard: tc.shard})
+					run(t, c)
+					require.NoError(t, c.WaitForSync(t.Context()))
+					time.Sleep(time.Minute)
+					byServer, isKnown := c.IsSharded()
+					assert.Equal(t, []bool{tc.byServer, tc.isKnown}, []bool{byServer, isKnown})
+				}
+				probes := 0
+				for _, request := range server.Requests() {
+					if strings.Contains(request.URI, "limit=1&") {
+						probes++
+					}
+				}
+				assert.Equal(t, tc.probes, probes)
+			})
+		})
+	}
 }
 
 func TestSetShard_ListsWhatIsNew(t *testing.T) {

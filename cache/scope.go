@@ -106,9 +106,36 @@ func (c *Cache[T]) setScope(set func(*scope)) {
 	}
 }
 
-// IsSharded reports whether the server sends the objects of Options.Shard alone, as far as the cache has seen. It is false once the
-// server has sent another object, which the cache has dropped: then the server lacks the feature gate ShardedListAndWatch.
-func (c *Cache[T]) IsSharded() bool { return c.opts.Shard.Field() != "" && !c.unsharded.Load() }
+// IsSharded reports whether the server selects the objects of Options.Shard, with the feature gate ShardedListAndWatch. Otherwise the
+// cache drops the objects of other shards. The server does not select if it has sent such an object. Before that the answer is that of
+// [dynamic.Handle.ProbeSharding], with one request after the first list. isKnown is false without an answer, for instance because the
+// user may not read the namespaces.
+func (c *Cache[T]) IsSharded() (byServer, isKnown bool) {
+	probed := c.probed.Load()
+	switch {
+	case c.opts.Shard.Field() == "" || c.unsharded.Load():
+		return false, true
+	case probed == nil:
+		return false, false
+	default:
+		return *probed, true
+	}
+}
+
+// probe asks the server whether it selects the objects of a shard.
+func (m *partitionMerger[T]) probe(ctx context.Context, p *partition[T]) {
+	source, isProber := p.source.(interface {
+		ProbeSharding(ctx context.Context) (isSharded bool, err error)
+	})
+	if !isProber || m.cache.opts.Shard.Field() == "" {
+		return
+	}
+	m.all.Go(func() {
+		if isSharded, err := source.ProbeSharding(ctx); err == nil {
+			m.cache.probed.Store(&isSharded)
+		}
+	})
+}
 
 // takeScope returns the scope to apply.
 func (c *Cache[T]) takeScope() scope {

@@ -28,6 +28,7 @@ type Client struct {
 	defaults  Defaults
 
 	contentTypes *contentTypes
+	shardProbe   *shardProbe
 }
 
 // Connect opens a connection and discovers the server's resources, with two requests to any current server. The caller must
@@ -51,7 +52,7 @@ func New(conn *transport.Conn, discoveryClient *discovery.Client) *Client {
 	if discoveryClient == nil {
 		discoveryClient = discovery.New(conn, nil)
 	}
-	client := &Client{conn: conn, discovery: discoveryClient, mapper: restmapper.New(discoveryClient)}
+	client := &Client{conn: conn, discovery: discoveryClient, mapper: restmapper.New(discoveryClient), shardProbe: newShardProbe()}
 	if conn.UsesProtobuf() {
 		client.contentTypes = &contentTypes{}
 	}
@@ -72,6 +73,7 @@ func (c *Client) Impersonate(user transport.Impersonation) (*Client, error) {
 	}
 	changed := *c
 	changed.conn = conn
+	changed.shardProbe = newShardProbe() // a user may read less
 	return &changed, nil
 }
 
@@ -119,7 +121,7 @@ func (c *Client) ForAPIResource(resource *discovery.Resource) *Resource {
 	}
 	return &Resource{codec: objectCodec{}, endpoint: endpoint{
 		conn: c.conn, discovery: c.discovery, apiResource: resource, defaults: c.defaults,
-		namespace: cmp.Or(c.defaults.Namespace, c.conn.Namespace()), contentTypes: c.contentTypes,
+		namespace: cmp.Or(c.defaults.Namespace, c.conn.Namespace()), contentTypes: c.contentTypes, shardProbe: c.shardProbe,
 	}}
 }
 

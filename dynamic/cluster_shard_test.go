@@ -192,6 +192,28 @@ func TestListPage_ShardOfServer(t *testing.T) {
 	}
 }
 
+func TestHandle_ProbeShardingOfServer(t *testing.T) {
+	t.Parallel()
+	client, namespace := newNamespace(t)
+	unsharded := testclient.Connect(t, "admin", testclient.WithoutSharding)
+	for name, kind := range map[string]string{"built-in": "configmaps", "custom": sharedWidgetsName(t, client, namespace)} {
+		isSharded, err := resource(t, unsharded, kind).Namespace(namespace).ProbeSharding(t.Context())
+		require.NoError(t, err)
+		assert.False(t, isSharded, name)
+		_, err = resource(t, testclient.Connect(t, "limited"), kind).Namespace(namespace).ProbeSharding(t.Context())
+		assert.True(t, apierrors.IsForbidden(err), "%s: %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			testclient.NeedSharding(t, client)
+			for _, handle := range []*dynamic.Resource{resource(t, client, kind).Namespace(namespace), resource(t, client, kind).Metadata()} {
+				fresh := testclient.Connect(t, "admin")
+				isSharded, err := fresh.ForAPIResource(handle.APIResource()).Namespace(namespace).ProbeSharding(t.Context())
+				require.NoError(t, err)
+				assert.True(t, isSharded)
+			}
+		})
+	}
+}
+
 // shardList is a list as the server sends it.
 type shardList struct {
 	Metadata map[string]any

@@ -40,6 +40,7 @@ type endpoint struct {
 	shard          string // the parameter shardSelector; "" for none
 	representation representation
 	contentTypes   *contentTypes // the client's; nil for JSON only
+	shardProbe     *shardProbe   // the client's
 	hasGenerated   bool          // a Decoder has generated code: protobuf needs no recorded table
 	defaults       Defaults
 	onWrite        []func(ctx context.Context, namespace, name string) (end func(Write))

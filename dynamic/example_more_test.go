@@ -27,6 +27,15 @@ func ExampleHandle_Metadata() {
 	// Output: web Pod false <nil>
 }
 
+func ExampleHandle_ProbeSharding() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	isSharded, err := pods.ProbeSharding(context.Background())
+	fmt.Println(isSharded, err)
+	// Output: false <nil>
+}
+
 func ExampleHandle_Tables() {
 	pods, closeAll := shop()
 	defer closeAll()

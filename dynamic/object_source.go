@@ -2,15 +2,24 @@ package dynamic
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/reflector"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/shard"
+	"github.com/anykind/anykind/transport"
 )
 
 // objectSource is the source of a reflector: the objects of an endpoint.
@@ -110,6 +119,69 @@ func (f *shardFilter) matches(obj objectMeta) bool {
 	}
 	f.isUnsharded = true
 	return false
+}
+
+// shardProbe remembers the answer of ProbeSharding for the handles of a client.
+type shardProbe struct {
+	turn      chan struct{} // held by the caller
+	expires   time.Time
+	isSharded bool
+	err       error
+}
+
+func newShardProbe() *shardProbe { return &shardProbe{turn: make(chan struct{}, 1)} }
+
+const (
+	maxShardProbe = 10 * time.Second
+	// shardProbeValidity is how long an answer is remembered: a server may be replaced.
+	shardProbeValidity = 10 * time.Minute
+)
+
+// ProbeSharding reports whether the server selects the objects of a FollowOptions.Shard itself, with the feature gate
+// ShardedListAndWatch. An error means unknown, such as apierrors.IsForbidden. It lists at most one object: of the handle's resource in
+// a group of Kubernetes itself, and otherwise of the namespaces, because lists of custom resources do not tell. The client remembers the
+// answer of the server for ten minutes. Behind a load balancer, the answer is that of a single server.
+func (e *endpoint) ProbeSharding(ctx context.Context) (isSharded bool, err error) {
+	p := e.shardProbe
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return false, fmt.Errorf("probe the shards of %s: %w", e.conn.Server(), retry.ContextError(ctx))
+	}
+	defer func() { <-p.turn }()
+	if time.Now().Before(p.expires) {
+		return p.isSharded, p.err
+	}
+	isSharded, err = e.probeSharding(ctx)
+	if _, isAnswer := errors.AsType[*apierrors.StatusError](err); err == nil || isAnswer {
+		p.expires = time.Now().Add(shardProbeValidity)
+		p.isSharded = isSharded
+		p.err = err
+	}
+	return isSharded, err
+}
+
+func (e *endpoint) probeSharding(ctx context.Context) (isSharded bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxShardProbe)
+	defer cancel()
+	path, err := e.Path("")
+	if err != nil || strings.Contains(e.apiResource.GVR.Group, ".") { // groups of custom resources contain a dot
+		path = "/api/v1/namespaces"
+	}
+	response, err := e.conn.Do(ctx, &transport.Request{
+		Path:   path,
+		Query:  url.Values{"limit": {"1"}, "shardSelector": {"shardRange(object.metadata.uid, '0x0000000000000000', '0x10000000000000000')"}},
+		Header: http.Header{"Accept": {jsonType}}, // typed objects
+	})
+	if err != nil {
+		return false, fmt.Errorf("probe the shards of %s: %w", e.conn.Server(), err)
+	}
+	defer response.Body.Close()
+	var list struct{ Metadata struct{ ShardInfo any } }
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		return false, fmt.Errorf("probe the shards of %s: GET %s: %w", e.conn.Server(), path, err)
+	}
+	return list.Metadata.ShardInfo != nil, nil
 }
 
 // isUseful reports whether objects are to be read lazily first, because the server sends objects of other shards.

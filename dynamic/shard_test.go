@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dynamic"
@@ -174,4 +177,60 @@ func TestFollow_ContinuesAtResourceVersion(t *testing.T) {
 			assert.Contains(t, []string{"5", "9"}, progress[0])
 		})
 	}
+}
+
+// TestHandle_ProbeShardingRemembered calls ProbeSharding twice, and lists its requests.
+func TestHandle_ProbeShardingRemembered(t *testing.T) {
+	const selector = "limit=1&shardSelector=shardRange%28object.metadata.uid%2C+%270x0000000000000000%27%2C+%270x10000000000000000%27%29"
+	for name, tc := range map[string]struct {
+		resource schema.GroupVersionResource
+		response http.HandlerFunc
+		want     bool
+		err      string
+		requests int
+		path     string
+	}{
+		"sharded": {
+			response: scripted.JSON(`{"kind":"PodList","metadata":{"shardInfo":{"selector":"x"}},"items":[]}`), want: true, requests: 1,
+			resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, path: "/api/v1/pods",
+		},
+		"unsharded": {
+			response: scripted.JSON(`{"kind":"PodList","metadata":{},"items":[{"metadata":{"name":"web"}}]}`), requests: 1,
+			resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, path: "/apis/apps/v1/deployments",
+		},
+		"custom": {
+			response: scripted.JSON(`{"kind":"NamespaceList","metadata":{"shardInfo":{}},"items":[]}`), want: true, requests: 1,
+			resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, path: "/api/v1/namespaces",
+		},
+		"forbidden": {
+			response: scripted.Status(http.StatusForbidden, "Forbidden"), err: "probe the shards of ", requests: 1,
+			resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, path: "/api/v1/namespaces",
+		},
+		"no list": {
+			response: scripted.JSON(`[`), err: "GET /api/v1/pods: unexpected EOF", requests: 2,
+			resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, path: "/api/v1/pods",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := scripted.New(resources)
+			server.Handle("", tc.response)
+			handle := serveClient(t, server, nil).ForGVR(tc.resource)
+			for range 2 {
+				isSharded, err := handle.ProbeSharding(t.Context())
+				assert.Equal(t, tc.want, isSharded)
+				if tc.err == "" {
+					assert.NoError(t, err)
+				} else {
+					assert.ErrorContains(t, err, tc.err)
+				}
+			}
+			want := slices.Repeat([]string{"GET " + tc.path + "?" + selector}, tc.requests)
+			assert.Equal(t, want, wire{server}.seen())
+		})
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	server := scripted.New(resources)
+	_, err := serveClient(t, server, nil).ForGVR(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).ProbeSharding(ended)
+	require.ErrorIs(t, err, context.Canceled)
 }

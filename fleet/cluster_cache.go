@@ -123,6 +123,7 @@ func (c *clusterCache[T]) setSynced() {
 type stream[T any] struct {
 	cluster   *clusterCache[T]
 	namespace string // "" for all
+	followed  atomic.Pointer[dynamic.Handle[T]]
 }
 
 // HonorsKnownObjects declares that the stream behaves as a handle, see cache.Source.
@@ -143,6 +144,14 @@ var streamBackoff = retry.Backoff{Min: time.Second, Max: time.Minute}
 
 // maxLookup bounds the discovery of a resource.
 const maxLookup = 30 * time.Second
+
+// ProbeSharding probes the server of the last connection, see [dynamic.Handle.ProbeSharding].
+func (s *stream[T]) ProbeSharding(ctx context.Context) (isSharded bool, err error) {
+	if handle := s.followed.Load(); handle != nil {
+		return handle.ProbeSharding(ctx)
+	}
+	return false, errors.New("probe the shards of a cluster: not connected")
+}
 
 // followState is the state of a Follow over all its connections.
 type followState struct {
@@ -210,6 +219,7 @@ func (s *stream[T]) followConnection(
 	if err != nil {
 		return err
 	}
+	s.followed.Store(handle)
 	s.cluster.setResponded()
 	if state.server != "" && state.server != current.server { // it may be a different cluster
 		state.resourceVersion = ""
