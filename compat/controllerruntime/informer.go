@@ -15,6 +15,9 @@ type informer struct {
 	*sharedinformer.Informer[cached, *cached]
 	of        kindForm
 	namespace string // "" for all
+	source    *source
+
+	labelSelector, fieldSelector string
 }
 
 // newInformer returns an informer. It sets Name, Source, Export and Import of config.
@@ -28,7 +31,7 @@ func newInformer(of kindForm, namespace string, src *source, config *sharedinfor
 	}
 	shared := sharedinformer.New[cached, *cached](config)
 	src.report = shared.Report
-	return &informer{shared, of, namespace}
+	return &informer{shared, of, namespace, src, config.LabelSelector, config.FieldSelector}
 }
 
 // uid returns the UID of a cached object, "" if there is none.

@@ -29,6 +29,7 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/events"
 	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/controller/sharding"
 	"github.com/anykind/anykind/controller/webhook"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
@@ -45,6 +46,18 @@ func managerInBetween(ctx context.Context, config *rest.Config) (ctrl.Manager, e
 		return nil, err
 	}
 	return ctrl.NewManager(manager.Configure(from, ctrl.Options{}))
+}
+
+func shardedInBetween(ctx context.Context, mgr ctrl.Manager, group *sharding.Group, reconciler reconcile.Reconciler) error {
+	deployments, err := controllerruntime.NewShardedReconciler(mgr.GetCache(), group, &appsv1.Deployment{}, reconciler)
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).For(&appsv1.Deployment{}).Owns(&corev1.Pod{}).WatchesRawSource(deployments).Complete(deployments)
+	if err != nil {
+		return err
+	}
+	return group.Run(ctx, mgr.Start)
 }
 
 func clientBefore(config *rest.Config) (client.Client, error) {
