@@ -51,9 +51,11 @@ type Cache struct {
 	stopped   chan struct{} // closed when Run returns
 	err       error         // of Run, once stopped is closed
 
+	denied chan struct{} // receives after a kind was denied
+
 	mu           sync.RWMutex
 	kinds        map[schema.GroupResource]*kind
-	next         map[schema.GroupResource]*kind // the successors of kinds, in a new version, until they have synced
+	next         map[schema.GroupResource]*kind // the successors of kinds, in a new version or further namespaces, until they have synced
 	searched     *searchedKinds                 // kinds
 	unavailable  []*ResourceError               // group versions
 	discoveryErr error                          // of the last request, or nil
@@ -63,13 +65,16 @@ type Cache struct {
 
 // NewCache returns an empty cache of the objects selected by opts. It sends no request before Run. ListOptions.Workers is the number
 // of concurrent initial lists: a list that takes more than five seconds does not count. With ListOptions.Namespaces, each namespace
-// of a resource has a stream of its own. Without them, a resource that the user may list in single namespaces only is an error of
-// [Cache.Health].
+// of a resource has a stream of its own.
+//
+// Without them, a resource that the user may not list in all namespaces has a stream for each permitted namespace, as in [List]. Changed
+// permissions and new namespaces are found within two minutes, or within a second for each namespace if there are more than 120.
+// [Cache.Health] names the resource if a namespace is left out. A user who may not list the namespaces sets ListOptions.Namespaces.
 func NewCache(client *dynamic.Client, opts *ListOptions) *Cache {
 	c := &Cache{
 		client: client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}), opts: *cmp.Or(opts, &ListOptions{}),
 		owners: cache.NewSharedIndex(indexOwner, cache.IndexByOwner[unstructured.Lazy]), packSmall: packed.New[unstructured.Lazy](),
-		stopped: make(chan struct{}), changed: make(chan struct{}), searched: newSearchedKinds(nil),
+		stopped: make(chan struct{}), denied: make(chan struct{}, 1), changed: make(chan struct{}), searched: newSearchedKinds(nil),
 		kinds: map[schema.GroupResource]*kind{}, next: map[schema.GroupResource]*kind{},
 	}
 	c.View = &View{cache: c, client: c.client}
@@ -126,20 +131,22 @@ func (c *Cache) run(ctx context.Context, abort context.CancelCauseFunc) {
 		}
 	})
 	all.Go(func() { c.refresh(ctx, notify) })
+	start := func(resource *discovery.Resource, namespaces []string) *kind {
+		k := newKind(ctx, c, resource, namespaces)
+		all.Go(func() {
+			if err := k.run(); err != nil {
+				abort(err)
+			}
+		})
+		return k
+	}
+	all.Go(func() { c.followPermitted(ctx, start) })
 	ticker := time.NewTicker(resyncInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		isRefreshed := c.refreshed.Load()
 		if snapshot := c.client.Discovery().Latest(); snapshot != nil {
-			c.update(snapshot, isRefreshed, func(resource *discovery.Resource) *kind {
-				k := newKind(ctx, c, resource)
-				all.Go(func() {
-					if err := k.run(); err != nil {
-						abort(err)
-					}
-				})
-				return k
-			})
+			c.update(snapshot, isRefreshed, func(resource *discovery.Resource) *kind { return start(resource, c.opts.Namespaces) })
 		}
 		select {
 		case <-wake:
@@ -203,7 +210,9 @@ func (c *Cache) update(snapshot *discovery.Snapshot, isRefreshed bool, start fun
 			c.kinds[name] = start(resource)
 		case k.resource.GVR == resource.GVR && k.isSame(resource):
 			k.resource = resource
-			c.replaceNext(name, nil)
+			if next := c.next[name]; next != nil && next.resource.GVR != resource.GVR {
+				c.replaceNext(name, nil)
+			}
 		case k.isSame(resource):
 			if next := c.next[name]; next == nil || next.resource.GVR != resource.GVR {
 				c.replaceNext(name, start(resource))
@@ -272,6 +281,11 @@ func (c *Cache) WaitForSync(ctx context.Context) error {
 func (c *Cache) isSettled() bool {
 	for _, k := range c.kinds {
 		if !k.isSettled() {
+			return false
+		}
+	}
+	for _, next := range c.next {
+		if next.isLimited && !next.isSettled() {
 			return false
 		}
 	}

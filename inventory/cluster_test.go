@@ -80,7 +80,7 @@ func TestList_Permissions(t *testing.T) {
 	}
 	grant := func(namespace string, resources ...any) {
 		create(t, admin, "rbac.authorization.k8s.io/v1", "Role", namespace, "reader", map[string]any{
-			"rules": []any{map[string]any{"verbs": []any{"list"}, "apiGroups": []any{""}, "resources": resources}},
+			"rules": []any{map[string]any{"verbs": []any{"list", "watch"}, "apiGroups": []any{""}, "resources": resources}},
 		})
 		create(t, admin, "rbac.authorization.k8s.io/v1", "RoleBinding", namespace, "reader", map[string]any{
 			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
@@ -118,6 +118,42 @@ func TestList_Permissions(t *testing.T) {
 	}
 	_, err = collect(t.Context(), reader, nil)
 	assert.ErrorContains(t, err, "ListOptions.Namespaces", "the user may not list namespaces")
+
+	// A user who may list the namespaces does not name them.
+	create(t, admin, "rbac.authorization.k8s.io/v1", "ClusterRole", "", shop, map[string]any{
+		"rules": []any{map[string]any{"verbs": []any{"list"}, "apiGroups": []any{""}, "resources": []any{"namespaces"}}},
+	})
+	create(t, admin, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", shop, map[string]any{
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": shop},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "inventory-reader"}},
+	})
+	client.DeleteAtEnd(t, client.Resource(t, admin, "clusterroles"), shop)
+	client.DeleteAtEnd(t, client.Resource(t, admin, "clusterrolebindings"), shop)
+	require.Eventually(t, func() bool {
+		_, err := client.Resource(t, reader, "namespaces").ListPage(t.Context(), nil)
+		return err == nil
+	}, patience, patience/100)
+	c := inventory.NewCache(reader, &inventory.ListOptions{Select: func(r *discovery.Resource) bool {
+		return r.GVR.Group == "" && (r.GVR.Resource == "configmaps" || r.GVR.Resource == "secrets")
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.ErrorIs(t, <-ended, context.Canceled)
+	})
+	assert.True(t, apierrors.IsForbidden(c.WaitForSync(t.Context())))
+	page, err := c.Query(t.Context(), nil)
+	require.NoError(t, err)
+	found = nil
+	for _, entry := range page.Entries {
+		if entry.Name != "kube-root-ca.crt" {
+			found = append(found, entry.APIResource().GVR.Resource+" "+entry.Namespace+"/"+entry.Name)
+		}
+	}
+	slices.Sort(found)
+	assert.Equal(t, want, found)
 }
 
 func create(t *testing.T, admin *dynamic.Client, apiVersion, kind, namespace, name string, fields map[string]any) {

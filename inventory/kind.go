@@ -34,8 +34,16 @@ type kind struct {
 	resource *discovery.Resource
 	rank     int // in the server's order
 
-	mu      sync.Mutex
-	streams []*streamState // a stream for each namespace of the options, or one
+	// canBeLimited reports that the namespaces of the resource depend on the permissions.
+	canBeLimited bool
+	// isLimited reports that the user may list the resource in some namespaces only.
+	isLimited bool
+
+	mu       sync.Mutex
+	streams  []*streamState // a stream for each namespace, or one
+	denied   bool           // the list in all namespaces is forbidden
+	decided  bool           // a denied kind has its successor, or has none
+	excluded int            // the number of namespaces in which the user may not list a limited kind
 }
 
 // streamState is the state of a stream of a kind. kind.mu guards it.
@@ -47,13 +55,15 @@ type streamState struct {
 	failures        int   // in a row
 }
 
-func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource) *kind {
-	k := &kind{owner: owner, resource: resource}
+// newKind returns a kind in some namespaces, or in all namespaces for nil.
+func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource, namespaces []string) *kind {
+	k := &kind{owner: owner, resource: resource, canBeLimited: owner.opts.Namespaces == nil && resource.Namespaced}
+	k.isLimited = k.canBeLimited && namespaces != nil
 	k.ctx, k.stop = context.WithCancelCause(ctx)
 	handle := dynamic.As[unstructured.Lazy](owner.client.ForAPIResource(resource)).AllNamespaces()
 	pack := &packer{pack: owner.packSmall, len: func() int { return k.cache.Len() }}
 	opts := &cache.Options[unstructured.Lazy]{
-		Namespaces: owner.opts.Namespaces, LabelSelector: owner.opts.LabelSelector, Pack: pack.Pack,
+		Namespaces: namespaces, LabelSelector: owner.opts.LabelSelector, Pack: pack.Pack,
 		SharedIndexes: []*cache.SharedIndex[unstructured.Lazy]{owner.owners},
 	}
 	if owner.opts.Metadata {
@@ -64,10 +74,10 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource) *k
 		}
 	}
 	k.cache = cache.New(cache.Source[unstructured.Lazy](&source{kind: k, handle: handle}), opts)
-	if owner.opts.Namespaces == nil {
+	if namespaces == nil {
 		k.streams = []*streamState{{}}
 	}
-	for _, namespace := range owner.opts.Namespaces {
+	for _, namespace := range namespaces {
 		if k.stream(namespace) == nil {
 			k.streams = append(k.streams, &streamState{namespace: namespace})
 		}
@@ -103,10 +113,17 @@ func (k *kind) stream(namespace string) *streamState {
 func (k *kind) update(namespace string, change func(*streamState)) {
 	k.mu.Lock()
 	s := k.stream(namespace)
+	if s == nil { // not permitted any more
+		k.mu.Unlock()
+		return
+	}
 	last := *s
 	change(s)
+	k.setDenied(s)
 	isVisible := s.synced != last.synced || s.failures != last.failures
-	isSynced := !slices.ContainsFunc(k.streams, func(s *streamState) bool { return !s.synced })
+	isSynced := !slices.ContainsFunc(k.streams, func(s *streamState) bool {
+		return !s.synced && (!k.isLimited || s.failures < maxFailures)
+	})
 	k.mu.Unlock()
 	switch {
 	case isVisible && isSynced:
@@ -121,11 +138,11 @@ func (k *kind) update(namespace string, change func(*streamState)) {
 // maxFailures is the number of failures in a row after which WaitForSync does not wait for a stream.
 const maxFailures = 3
 
-// isSettled reports whether each stream has synced or fails.
+// isSettled reports whether each stream has synced or fails, and a denied kind is decided.
 func (k *kind) isSettled() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return !slices.ContainsFunc(k.streams, func(s *streamState) bool { return !s.synced && s.failures < maxFailures })
+	return (!k.denied || k.decided) && !slices.ContainsFunc(k.streams, func(s *streamState) bool { return !s.synced && s.failures < maxFailures })
 }
 
 // failure returns the error of the first interrupted stream, or nil.
@@ -141,6 +158,9 @@ func (k *kind) failure() *ResourceError {
 		case failed.Err == nil:
 			failed.Err = s.err
 		}
+	}
+	if failed.Err == nil {
+		failed.Err = k.forbidden()
 	}
 	if failed.Err == nil {
 		return nil

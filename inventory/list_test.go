@@ -133,30 +133,34 @@ func TestList_ReportsWhatIsMissing(t *testing.T) {
 	assert.ErrorContains(t, err, "list all resources: 3 could not be listed: v1, namespaces: ")
 }
 
+const rulesReviews = "POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+
+// rulesOf responds to a SelfSubjectRulesReview with the status of its namespace.
+func rulesOf(t *testing.T, statuses map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var namespace string
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		if review, err := unstructured.Decode(body); assert.NoError(t, err) {
+			namespace, _, _ = unstructured.Get[string](review, "spec", "namespace")
+		}
+		review(statuses[namespace])(w, r)
+	}
+}
+
 // A user may list configmaps in a, everything in b, and nothing in c.
 func TestList_NamespacesOneByOne(t *testing.T) {
-	rules := func(status string) http.HandlerFunc {
-		return scripted.JSON(`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectRulesReview","metadata":{},"status":` + status + `}`)
-	}
 	limited := func() *scripted.Server {
 		server := scripted.New(served)
 		server.Handle("", scripted.Status(http.StatusForbidden, "Forbidden"))
 		server.Handle("GET /api/v1/namespaces/a/configmaps", objects("v1", "ConfigMap", "a/one/1"))
 		server.Handle("GET /api/v1/namespaces/b/configmaps", objects("v1", "ConfigMap", "b/two/2"))
 		server.Handle("GET /apis/shop.example/v1/namespaces/b/carts", objects("shop.example/v1", "Cart", "b/full/3"))
-		server.Handle("POST /apis/authorization.k8s.io/v1/selfsubjectrulesreviews", func(w http.ResponseWriter, r *http.Request) {
-			var namespace string
-			body, err := io.ReadAll(r.Body)
-			assert.NoError(t, err)
-			if review, err := unstructured.Decode(body); assert.NoError(t, err) {
-				namespace, _, _ = unstructured.Get[string](review, "spec", "namespace")
-			}
-			rules(map[string]string{
-				"a": `{"resourceRules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["configmaps"]},{"verbs":["list"],"apiGroups":["*"],"resources":["*"],"resourceNames":["x"]}]}`,
-				"b": `{"resourceRules":[],"incomplete":true}`,
-				"c": `{"resourceRules":[]}`,
-			}[namespace])(w, r)
-		})
+		server.Handle(rulesReviews, rulesOf(t, map[string]string{
+			"a": `{"resourceRules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["configmaps"]},{"verbs":["list"],"apiGroups":["*"],"resources":["*"],"resourceNames":["x"]}]}`,
+			"b": `{"resourceRules":[],"incomplete":true}`,
+			"c": `{"resourceRules":[]}`,
+		}))
 		return server
 	}
 	want := []string{"carts.shop.example b/full", "configmaps a/one", "configmaps b/two"}
