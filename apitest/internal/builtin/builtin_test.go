@@ -38,6 +38,26 @@ func TestDecode_UnknownFieldsAndWrongTypes(t *testing.T) {
 	assert.EqualError(t, err, "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32")
 }
 
+func TestEmptyFields_WithoutCompleteRules(t *testing.T) {
+	pods := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	pod := `{metadata: {finalizers: []}, spec: {tolerations: [], overhead: {}, volumes: [{name: a, emptyDir: {}}]}, status: {resourceClaimStatuses: []}}`
+	configs := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for _, test := range []struct {
+		kind        schema.GroupVersionKind
+		subresource string
+		object      string
+		want        []string
+	}{
+		{pods, "", pod, []string{"spec.overhead"}},
+		{pods, "status", pod, []string{"status.resourceClaimStatuses"}},
+		{configs, "", `{data: {}, binaryData: {}}`, []string{"binaryData"}},
+		{configs, "", `{data: {a: b}}`, nil},
+		{schema.GroupVersionKind{Kind: "Unknown"}, "", `{data: {}}`, nil},
+	} {
+		assert.Equal(t, test.want, builtin.EmptyFields(test.kind, test.subresource, decoded(t, test.object)), test.object)
+	}
+}
+
 func TestDecode_MalformedTime(t *testing.T) {
 	leases := schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 	obj, _, err := builtin.Decode(leases, decoded(t, `{spec: {renewTime: "2024-01-02T05:04:05.000000+02:00"}}`))

@@ -146,7 +146,7 @@ func (r *fieldRules) firstField() string {
 // needsValue reports whether an absent field may be an error.
 func (r *fieldRules) needsValue() bool {
 	isRequired := func(r rule) bool {
-		return slices.Contains([]string{"required", "requiredIf", "requiredUnless", "present", "notEmpty", "notEmptyIf", "stated"}, r.name)
+		return slices.Contains([]string{"required", "requiredIf", "requiredUnless", "present", "presentIf", "notEmpty", "notEmptyIf", "stated"}, r.name)
 	}
 	return r != nil && slices.ContainsFunc(r.rules, isRequired)
 }

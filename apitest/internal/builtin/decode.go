@@ -30,11 +30,29 @@ func Decode(kind schema.GroupVersionKind, obj map[string]any) (decoded map[strin
 	return decoded, d.unknown, nil
 }
 
+// EmptyFields returns the fields of an object with an empty list or map that [Decode] drops, except for fields with complete rules.
+// A server may distinguish them from absent fields. The fields of the status, or of the rest of the object, are left out if the
+// write ignores them.
+func EmptyFields(kind schema.GroupVersionKind, subresource string, obj map[string]any) []string {
+	typ, ok := goTypes().kinds[kind]
+	if !ok {
+		return nil
+	}
+	d := &decoder{table: goTypes()}
+	d.value(typ, obj)
+	return slices.DeleteFunc(d.empty, func(path string) bool {
+		return isWithinField(path, "metadata") || isWithinField(path, "status") != (subresource == "status")
+	})
+}
+
+func isWithinField(path, top string) bool { return path == top || strings.HasPrefix(path, top+".") }
+
 // decoder decodes and re-encodes a value by its Go type. It keeps the first error and continues, like encoding/json.
 type decoder struct {
 	table   *typeTable
 	path    []step // to the current value
 	unknown []string
+	empty   []string // dropped empty lists and maps without complete rules
 	err     error
 }
 
@@ -150,11 +168,26 @@ func (d *decoder) structure(t *goType, value any) any {
 		} else {
 			encoded = d.zero(field.typ)
 		}
-		if !d.omitted(field, encoded) {
+		switch {
+		case !d.omitted(field, encoded):
 			out[field.name] = encoded
+		case isEmptyCollection(given):
+			if rules := complete()[t.path][field.name]; rules == nil || rules.emptyUnchecked {
+				d.empty = append(d.empty, d.pathTo(field.name))
+			}
 		}
 	}
 	return out
+}
+
+func isEmptyCollection(value any) bool {
+	switch value := value.(type) {
+	case []any:
+		return len(value) == 0
+	case map[string]any:
+		return len(value) == 0
+	}
+	return false
 }
 
 // reportUnknown adds the fields unknown to the type, sorted by name.

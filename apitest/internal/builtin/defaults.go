@@ -230,7 +230,7 @@ func defaultService(service object) {
 		setIfAbsent(spec, "allocateLoadBalancerNodePorts", true)
 		for _, ingress := range nested.Maps(service, "status", "loadBalancer", "ingress") {
 			if nested.String(ingress, "ip") != "" {
-				setIfAbsent(ingress, "ipMode", "VIP")
+				setIfNil(ingress, "ipMode", "VIP")
 			}
 		}
 	}

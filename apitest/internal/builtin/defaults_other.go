@@ -97,7 +97,7 @@ func defaultAutoscaler(autoscaler object) {
 
 func admissionDefaults() map[string]func(object) {
 	selectors := func(webhook object) {
-		setIfAbsent(webhook, "matchPolicy", "Equivalent")
+		setIfNil(webhook, "matchPolicy", "Equivalent")
 		setIfAbsent(webhook, "namespaceSelector", object{})
 		setIfAbsent(webhook, "objectSelector", object{})
 	}
@@ -113,7 +113,7 @@ func admissionDefaults() map[string]func(object) {
 		v1 + "ValidatingWebhook": webhook,
 		v1 + "MutatingWebhook": func(mutating object) {
 			webhook(mutating)
-			setIfAbsent(mutating, "reinvocationPolicy", "Never")
+			setIfNil(mutating, "reinvocationPolicy", "Never")
 		},
 		v1 + "RuleWithOperations":            scope,
 		v1 + "NamedRuleWithOperations":       scope,

@@ -42,7 +42,9 @@ type ruleTable map[string]map[string]*fieldRules
 type fieldRules struct {
 	any       bool // every value is valid, with all fields below
 	unchecked bool // not validated in this resource
-	rules     []rule
+	// emptyUnchecked is set if an empty list or map is not validated: it is decoded as absent, and a server distinguishes both.
+	emptyUnchecked bool
+	rules          []rule
 }
 
 // rule is a rule with its arguments: the values of an enum, a bound, a key or a pattern.
@@ -101,6 +103,8 @@ func parseFieldRules(words []string) *fieldRules {
 			all.any = true
 		case "unchecked":
 			all.unchecked = true
+		case "emptyUnchecked":
+			all.emptyUnchecked = true
 		case "only", "onlyKeys", "like", "oneLike":
 			all.rules = append(all.rules, rule{name: name, pattern: regexp.MustCompile(`^(?:` + args + `)$`)})
 		default:
@@ -138,12 +142,15 @@ var fieldRuleTable = map[string]fieldRule{
 		return f.isEmpty() && !isNumber(f.value) && f.parent[r.args[0]] == r.args[1]
 	}},
 	"requiredUnless": {field.ErrorTypeRequired, func(r rule, f *fieldValue) bool { return f.isEmpty() && isZero(f.parent[r.args[0]]) }},
-	"present":        {field.ErrorTypeRequired, func(_ rule, f *fieldValue) bool { return f.value == nil }},
-	"stated":         {field.ErrorTypeNotSupported, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
-	"notEmpty":       {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
-	"notEmptyIf":     {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
-	"absentIf":       {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return !f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
-	"never":          {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return !f.isEmpty() }},
+	"presentIf": {field.ErrorTypeRequired, func(r rule, f *fieldValue) bool {
+		return f.value == nil && f.parent[r.args[0]] == r.args[1]
+	}},
+	"present":    {field.ErrorTypeRequired, func(_ rule, f *fieldValue) bool { return f.value == nil }},
+	"stated":     {field.ErrorTypeNotSupported, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
+	"notEmpty":   {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
+	"notEmptyIf": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
+	"absentIf":   {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return !f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
+	"never":      {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return !f.isEmpty() }},
 	"excludes": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
 		isSet := func(sibling string) bool { return !isZero(f.parent[sibling]) }
 		return !f.isEmpty() && slices.ContainsFunc(r.args, isSet)

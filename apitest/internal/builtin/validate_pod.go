@@ -35,13 +35,7 @@ func (c *checker) podUpdate(at *field.Path, spec, old object) {
 		}
 		for i, container := range nested.Maps(munged, name) {
 			container["image"] = before[i]["image"]
-			if lifecycle := nested.Map(container, "lifecycle"); lifecycle != nil { // dropped without an os
-				hadSignal := lifecycle["stopSignal"] != nil
-				copyField(lifecycle, nested.Map(before[i], "lifecycle"), "stopSignal")
-				if hadSignal && len(lifecycle) == 0 {
-					copyField(container, before[i], "lifecycle")
-				}
-			}
+			copyStopSignal(container, before[i])
 		}
 	}
 	mutable := []string{"activeDeadlineSeconds", "schedulingGates", "tolerations", "schedulingGroup"}
@@ -58,6 +52,19 @@ func (c *checker) podUpdate(at *field.Path, spec, old object) {
 		c.invalid(at.Child("activeDeadlineSeconds"), spec["activeDeadlineSeconds"], "must not be removed or increased")
 	}
 	c.keptTolerations(at.Child("tolerations"), spec, old)
+}
+
+// copyStopSignal sets the stop signal of a container to that of a second one: without an os, the server drops it.
+func copyStopSignal(container, from object) {
+	lifecycle := nested.Map(container, "lifecycle")
+	if lifecycle == nil {
+		return
+	}
+	hadSignal := lifecycle["stopSignal"] != nil
+	copyField(lifecycle, nested.Map(from, "lifecycle"), "stopSignal")
+	if hadSignal && len(lifecycle) == 0 {
+		copyField(container, from, "lifecycle")
+	}
 }
 
 // hasEntries reports whether a map has all entries of another.

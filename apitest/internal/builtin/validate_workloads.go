@@ -143,6 +143,17 @@ func (c *checker) jobTemplate(at *field.Path, spec object) {
 func (c *checker) jobTemplateUpdate(at *field.Path, spec, old object) {
 	before := nested.Map(old, "spec", "template")
 	template, _ := deepCopy(spec["template"]).(object)
+	for _, list := range []string{"containers", "initContainers"} {
+		containers := nested.Maps(before, "spec", list)
+		for i, container := range nested.Maps(template, "spec", list) {
+			if i < len(containers) {
+				copyStopSignal(container, containers[i])
+			}
+		}
+	}
+	if podSpec := nested.Map(template, "spec"); podSpec != nil { // dropped without the gate GenericWorkload
+		copyField(podSpec, nested.Map(before, "spec"), "schedulingGroup")
+	}
 	if isSuspendedJob(old) {
 		at = at.Child("spec")
 		copyField(template, before, "metadata")
