@@ -27,7 +27,7 @@ import (
 // architecture has the tests of names, imports and documents in all modules; it runs with every change.
 const architecture = "github.com/anykind/anykind/internal/architecture"
 
-// batch is the number of packages that one go test runs: enough to use two processors, few enough to end soon after the budget.
+// batch is the number of packages of a go test: enough to use two processors, few enough to end soon after the budget.
 const batch = 4
 
 func main() {
@@ -84,7 +84,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 			fmt.Fprintf(out, "check: no time for tests of %s\n", strings.Join(tested, ", "))
 			continue
 		}
-		// What vet says of an importer does not depend on its imports.
+		// The findings of vet do not depend on the imports of a package.
 		if err := r.test(ctx, out, append([]string{"-vet=off"}, tested...)); err != nil {
 			return err
 		}

@@ -94,7 +94,7 @@ func (r *repository) changedPackages(files []string) map[string]bool {
 	return changed
 }
 
-// importers returns the packages and all that import them, without the imports of tests.
+// importers returns the packages and all their importers, without the imports of tests.
 func (r *repository) importers(changed map[string]bool) map[string]bool {
 	importedBy := map[string][]string{}
 	for path, listed := range r.packages {
@@ -119,7 +119,7 @@ func (r *repository) importers(changed map[string]bool) map[string]bool {
 	return affected
 }
 
-// withTests returns the packages, and the packages whose tests import one of them.
+// withTests returns the packages, and the packages with tests that import them.
 func (r *repository) withTests(packages map[string]bool) map[string]bool {
 	all := maps.Clone(packages)
 	for path, listed := range r.packages {
@@ -147,7 +147,7 @@ func (r *repository) tested(changed map[string]bool) map[string]bool {
 	return tested
 }
 
-// byDepth returns the packages without the changed ones. A package with few changed packages below it comes first, because fewer
+// byDepth returns the packages without the changed packages. A package with few changed packages below it comes first, because fewer
 // packages must be compiled for its tests.
 func (r *repository) byDepth(packages, changed map[string]bool) []string {
 	affected := r.importers(changed)
