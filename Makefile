@@ -181,6 +181,10 @@ mutants: ## change PACKAGE in N (40) places drawn from SEED (1), one at a time, 
 	@test -n '$(PACKAGE)' || { echo 'make: which package? For instance: make mutants PACKAGE=./dynamic' >&2; exit 1; }
 	@ulimit -v 8388608 2>$(NULL); go run ./dev/mutants -n $(N) -seed $(SEED) -skip '$(SKIP)' $(PACKAGE)
 
+.PHONY: defects
+defects: ## put defects of caches, controllers and leases into the library, one at a time, and fail if no test notices one; DEFECTS=names
+	@go run ./dev/mutants -defects -skip '$(SKIP)' $(DEFECTS)
+
 .PHONY: readiness
 readiness: ## compare the status of objects with kstatus's and Argo CD's, and write docs/READINESS.md and docs/readiness.tsv
 	cd dev/parity && go test -count=1 ./readiness -run MatchesDocument -write

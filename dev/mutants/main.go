@@ -2,6 +2,9 @@
 // package, and lists the changes without a failing test.
 //
 //	mutants [-n 40] [-seed 1] [-skip regexp] PACKAGE
+//	mutants -defects [-skip regexp] [NAME...]
+//
+// With -defects it runs the tests of the chosen changes of defects.txt, and fails if none of the tests of a change fails.
 //
 // Mutants are drawn from covered lines, compiled with go test -overlay, and never written to the checkout.
 package main
@@ -35,8 +38,12 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	number := flags.Int("n", 40, "run so many mutants; 0 runs all")
 	seed := flags.Uint64("seed", 1, "draws the sample")
 	skip := flags.String("skip", "", "a regexp of tests that do not run")
+	defects := flags.Bool("defects", false, "run the changes of defects.txt")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *defects {
+		return runDefects(ctx, out, ".", *skip, flags.Args())
 	}
 	if flags.NArg() != 1 {
 		return errors.New("want one package, such as ./dynamic")
@@ -51,7 +58,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		return err
 	}
 	fmt.Fprintf(out, "%s: %d mutants on covered lines, %d on others; the tests take %s\n",
-		tests.importPath, len(candidates), uncovered, tests.duration.Round(100*time.Millisecond))
+		tests.packages[0], len(candidates), uncovered, tests.duration.Round(100*time.Millisecond))
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(candidates), func(i, j int) {
 		candidates[i], candidates[j] = candidates[j], candidates[i]
 	})
@@ -76,6 +83,6 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		}
 	}
 	fmt.Fprintf(out, "%s: %d killed, %d survived, %d timed out, %d did not compile\n",
-		tests.importPath, counts[killed], counts[survived], counts[timedOut], counts[invalid])
+		tests.packages[0], counts[killed], counts[survived], counts[timedOut], counts[invalid])
 	return err
 }

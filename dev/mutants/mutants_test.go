@@ -43,6 +43,29 @@ func TestMutantsOf_ChangesEachKind(t *testing.T) {
 	}
 }
 
+func TestParseDefects_ApplyToSource(t *testing.T) {
+	all, err := parseDefects(defectList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 25 {
+		t.Errorf("%d defects", len(all))
+	}
+	names := map[string]bool{}
+	for _, d := range all {
+		if names[d.name] || d.breaks == "" || len(d.packages) == 0 || d.old == d.changed {
+			t.Errorf("%+v", d)
+		}
+		names[d.name] = true
+		if _, err := d.mutant("../.."); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := parseDefects("a: b\nfile.go ./p\n"); err == nil {
+		t.Error("a defect without lines has no error")
+	}
+}
+
 func TestCoverage_CoversCaseByItsBody(t *testing.T) {
 	covered, err := readCoverage("mode: set\nm/p.go:3.10,5.9 2 1\nm/p.go:6.20,7.9 1 0\nm/p.go:8.20,9.9 1 1\n")
 	if err != nil {

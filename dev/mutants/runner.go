@@ -27,12 +27,13 @@ const minTimeout = 20 * time.Second
 
 // runner runs the tests of a package.
 type runner struct {
-	importPath string
-	sources    []string // absolute
-	skip       string
-	covered    coverage
-	duration   time.Duration // of the tests without a change
-	folder     string        // for files of this run
+	packages []string
+	sources  []string // absolute
+	skip     string
+	covered  coverage
+	timeout  time.Duration // of the tests of a mutant
+	duration time.Duration // of the tests without a change
+	folder   string        // for files of this run
 }
 
 // newRunner runs the tests without a change.
@@ -52,7 +53,7 @@ func newRunner(ctx context.Context, pkg, skip string) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{importPath: listed.ImportPath, skip: skip, folder: folder}
+	r := &runner{packages: []string{listed.ImportPath}, skip: skip, folder: folder}
 	for _, name := range listed.GoFiles {
 		r.sources = append(r.sources, filepath.Join(listed.Dir, name))
 	}
@@ -70,6 +71,7 @@ func newRunner(ctx context.Context, pkg, skip string) (*runner, error) {
 	began := time.Now() // the packages are compiled by now
 	text, err = r.goTest(ctx)
 	r.duration = time.Since(began)
+	r.timeout = max(minTimeout, 5*r.duration)
 	return r, explain("tests without a change", text, err)
 }
 
@@ -88,7 +90,7 @@ func explain(operation string, output []byte, err error) error {
 // goTest runs the tests with flags of go test. A first failure ends them.
 func (r *runner) goTest(ctx context.Context, flags ...string) ([]byte, error) {
 	args := append([]string{"test", "-count=1", "-failfast", "-vet=off", "-skip", r.skip}, flags...)
-	return exec.CommandContext(ctx, "go", append(args, r.importPath)...).CombinedOutput()
+	return exec.CommandContext(ctx, "go", append(args, r.packages...)...).CombinedOutput()
 }
 
 // mutants returns the mutants of covered code and the number of mutants of uncovered code.
@@ -127,7 +129,7 @@ func (r *runner) test(ctx context.Context, m mutant) (outcome, error) {
 	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
 		return "", err
 	}
-	text, err := r.goTest(ctx, "-overlay", overlay, "-timeout", max(minTimeout, 5*r.duration).String())
+	text, err := r.goTest(ctx, "-overlay", overlay, "-timeout", r.timeout.String())
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
