@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -78,7 +79,9 @@ func (s *settings) replicate(ctx context.Context) error {
 	of.ByServer, _ = objects.IsSharded()
 	runtime.KeepAlive(objects)
 	cancel()
-	<-ended
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		return err
+	}
 	return json.NewEncoder(os.Stdout).Encode(of)
 }
 
