@@ -95,7 +95,7 @@ func (p fakeImports) apply(dir string) error {
 func fakeSuites() (all []*suite) {
 	for _, p := range fakeProjects {
 		u := &upstream{
-			name: "fakes-" + p.name, files: "fakes", module: p.module, requires: []string{".", "apitest", "apitest/clients"}, extra: p.extra,
+			name: "fakes-" + p.name, files: []string{"fakes"}, module: p.module, requires: []string{".", "apitest", "apitest/clients"}, extra: p.extra,
 			patches: append(slices.Clone(p.patches), fakeImports{p.module, p.packages}),
 		}
 		for _, pkg := range p.packages {

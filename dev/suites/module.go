@@ -27,9 +27,9 @@ var overlays embed.FS
 
 // upstream is a module with test suites to run against anykind.
 type upstream struct {
-	name    string // of its folder in overlay and in the cache
-	files   string // its folder in overlay if several modules share it
-	module  string // its path; versions.txt has its version and checksum
+	name    string   // of its folder in overlay and in the cache
+	files   []string // its folders in overlay if several modules share them
+	module  string   // its path; versions.txt has its version and checksum
 	patches []patch
 	// tests are the folders of copied tests, for a module with tests of exported identifiers only. The generated module then
 	// requires the upstream module, and does not compile its packages again. Empty means a copy of the whole module.
@@ -142,17 +142,27 @@ func (u *upstream) key(pinned version, root string) (string, error) {
 
 // overlay calls visit with the additional files of the module.
 func (u *upstream) overlay(visit func(name string, content []byte) error) error {
-	base := "overlay/" + cmp.Or(u.files, u.name)
-	return fs.WalkDir(overlays, base, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := overlays.ReadFile(path)
+	folders := u.files
+	if len(folders) == 0 {
+		folders = []string{u.name}
+	}
+	for _, folder := range folders {
+		base := "overlay/" + folder
+		err := fs.WalkDir(overlays, base, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := overlays.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return visit(strings.TrimSuffix(strings.TrimPrefix(path, base+"/"), ".txt"), content)
+		})
 		if err != nil {
 			return err
 		}
-		return visit(strings.TrimSuffix(strings.TrimPrefix(path, base+"/"), ".txt"), content)
-	})
+	}
+	return nil
 }
 
 // write writes the module into dir.
