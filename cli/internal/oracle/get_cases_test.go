@@ -91,7 +91,7 @@ func getCases() []oracleCase {
 		{line: "get cm -o jsonpath", readOnly: true, fails: true},
 		{line: "get cm -o custom-columns=NAME", readOnly: true, fails: true},
 		{line: "get cm --show-labels -o json", readOnly: true, fails: true},
-		{line: "get cm settings -w --request-timeout=2s", readOnly: true},
+		{line: "get cm settings -w --request-timeout=6s", readOnly: true},
 		{line: "get cm --output-watch-events", readOnly: true, fails: true},
 		{line: "get cm --field-selector nonsense=1", readOnly: true, fails: true},
 		{line: "get cm --sort-by=.nonsense -n $NS", readOnly: true, differs: &difference{
