@@ -80,9 +80,10 @@ func (f *Flags) AddObjectFlags(fs *pflag.FlagSet) {
 }
 
 // IsTable reports whether the format is a server-side table.
-func (f *Flags) IsTable() bool { return f.isDefault() || f.Output == "wide" }
+func (f *Flags) IsTable() bool { return f.IsDefault() || f.Output == "wide" }
 
-func (f *Flags) isDefault() bool { return f.Output == "" && f.Template == "" }
+// IsDefault reports whether there is no -o and no template: a table, or a line for each changed object.
+func (f *Flags) IsDefault() bool { return f.Output == "" && f.Template == "" }
 
 // Validate returns an error for contradictory flags.
 func (f *Flags) Validate() error {
@@ -99,7 +100,7 @@ func (f *Flags) Validate() error {
 func (f *Flags) format() (name, argument string, err error) {
 	output := f.Output
 	switch {
-	case f.isDefault():
+	case f.IsDefault():
 		output = "name"
 	case output == "":
 		output = "go-template"
@@ -154,7 +155,7 @@ func (f *Flags) Printer(w io.Writer) (*Printer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Printer{w: printable.Writer(w), filter: filter, sortBy: f.SortBy, format: format, isLine: f.isDefault()}, nil
+	return &Printer{w: printable.Writer(w), filter: filter, sortBy: f.SortBy, format: format, isLine: f.IsDefault()}, nil
 }
 
 func (f *Flags) formatter(name, argument string) (formatter, error) {

@@ -36,9 +36,6 @@ func (o *Output) Complete(out io.Writer, mode flags.DryRun) error {
 	return err
 }
 
-// IsLine reports whether each object is printed as a line.
-func (o *Output) IsLine() bool { return o.Output == "" && o.Template == "" }
-
 // Object prints a changed object. operation is the past participle, such as "created".
 func (o *Output) Object(obj *unstructured.Object, operation string) error {
 	return o.printer.Changed(obj, operation+o.suffix)

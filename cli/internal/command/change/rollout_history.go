@@ -80,7 +80,7 @@ func (o *rolloutHistoryOptions) print(ctx context.Context, s *command.State, t *
 		}
 		revisions = revisions[at : at+1]
 	}
-	if !o.output.IsLine() {
+	if !o.output.IsDefault() {
 		for _, r := range revisions {
 			if err := o.output.Object(r.object, ""); err != nil {
 				return err

@@ -46,7 +46,7 @@ func withOutput(s *command.State, cmd *cobra.Command) *cobra.Command {
 	output.AddObjectFlags(cmd.Flags())
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if output.Output == "" && output.Template == "" {
+		if output.IsDefault() {
 			return run(cmd, args)
 		}
 		if _, err := output.Printer(s.Out); err != nil {

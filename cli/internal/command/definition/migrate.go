@@ -122,7 +122,7 @@ func (o *migrateOptions) migrate(ctx context.Context, client *dynamic.Client, na
 		return withoutObjects(name, result, err)
 	}
 	const line = "customresourcedefinition.apiextensions.k8s.io/%s %s"
-	if o.output.IsLine() {
+	if o.output.IsDefault() {
 		return o.Printf(line+"\n", name, describe(result, o.DryRun))
 	}
 	o.Errorf(line, name, describe(result, o.DryRun))

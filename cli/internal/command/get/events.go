@@ -143,7 +143,7 @@ func (c *eventsCommand) none(ctx context.Context) error {
 }
 
 func (c *eventsCommand) print(events []*unstructured.Object) error {
-	if c.isDefaultFormat() {
+	if c.output.IsDefault() {
 		return c.printRows(print.NewColumns(c.Out, c.header()), events)
 	}
 	printer, err := c.output.Printer(c.Out)
@@ -151,10 +151,6 @@ func (c *eventsCommand) print(events []*unstructured.Object) error {
 		return err
 	}
 	return printer.List(slices.Values(events))
-}
-
-func (c *eventsCommand) isDefaultFormat() bool {
-	return c.output.Output == "" && c.output.Template == ""
 }
 
 func (c *eventsCommand) printRows(columns *print.Columns, events []*unstructured.Object) error {
@@ -201,7 +197,7 @@ func (c *eventsCommand) follow(ctx context.Context, events *dynamic.Resource, se
 
 // eventWriter returns a function for writing events without delay. The header precedes the first event.
 func (c *eventsCommand) eventWriter() (func(...*unstructured.Object) error, error) {
-	if c.isDefaultFormat() {
+	if c.output.IsDefault() {
 		columns := print.NewColumns(c.Out, c.header())
 		return func(events ...*unstructured.Object) error {
 			if len(events) == 0 {

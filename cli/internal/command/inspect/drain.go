@@ -98,7 +98,7 @@ func (d *drainer) prepare(cmd *cobra.Command, args []string) ([]node, error) {
 // run drains the nodes in their order. It continues after a failed node.
 func (d *drainer) run(ctx context.Context, nodes []node) error {
 	cordoned := d.report
-	if !d.isLine() { // a node is printed once
+	if !d.output.IsDefault() { // a node is printed once
 		cordoned = func(*unstructured.Object, string) {}
 	}
 	d.setUnschedulable(ctx, nodes, true, cordoned)
@@ -216,12 +216,9 @@ func (d *drainer) hasEvictions() bool {
 	return ok
 }
 
-// isLine reports whether objects are printed as lines.
-func (d *drainer) isLine() bool { return d.output.Output == "" && d.output.Template == "" }
-
 // printRemoval reports the begin of a pod's removal. With -o a dry run prints the pod.
 func (d *drainer) printRemoval(pod *unstructured.Object) {
-	if d.isLine() || d.write.DryRun == flags.DryRunNone {
+	if d.output.IsDefault() || d.write.DryRun == flags.DryRunNone {
 		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), d.write.DryRun.Suffix())
 		return
 	}
@@ -234,7 +231,7 @@ func (d *drainer) printRemoval(pod *unstructured.Object) {
 func (d *drainer) print(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.isLine() {
+	if !d.output.IsDefault() {
 		d.Errorf(format, args...)
 		return
 	}

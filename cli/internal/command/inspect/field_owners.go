@@ -54,12 +54,12 @@ func (o *ownersOptions) run(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && !strings.Contains(args[0], "/") {
 		names = 2
 	}
-	switch isLine := o.output.Output == "" && o.output.Template == ""; {
+	switch {
 	case len(args) < names || len(args) > names+1:
 		return command.UsageError(cmd, "an object and at most one field are required: who TYPE/NAME [FIELD]")
 	case o.referrers && len(args) > names:
 		return command.UsageError(cmd, "--referrers takes no field")
-	case !o.referrers && (o.owned || !isLine):
+	case !o.referrers && (o.owned || !o.output.IsDefault()):
 		return command.UsageError(cmd, "-o and --owned are for --referrers")
 	}
 	targets, err := (&resource.Finder{Connection: o.Connection}).Targets(cmd.Context(), args[:names])

@@ -63,7 +63,7 @@ func (o *ownersOptions) showReferrers(ctx context.Context, target resource.Targe
 			return err
 		}
 	}
-	isTable := o.output.Output == "" && o.output.Template == ""
+	isTable := o.output.IsDefault()
 	if isTable && len(f.found) == 0 {
 		o.Errorf("No references to %s %q found", target.Resource, target.Name)
 	} else if err := o.writeReferrers(f.found, isTable); err != nil {

@@ -131,7 +131,7 @@ func (o *debugOptions) complete(cmd *cobra.Command, args []string) (names []stri
 }
 
 func (o *debugOptions) validate(names int) error {
-	if o.attaches && !o.output.IsLine() {
+	if o.attaches && !o.output.IsDefault() {
 		return errors.New("--output can't be used with attached containers (set --attach=false)")
 	}
 	if o.attaches && o.attachSet && o.Image == "" && o.Container == "" {
@@ -170,7 +170,7 @@ func (o *debugOptions) validate(names int) error {
 func (o *debugOptions) message(format string, args ...any) error {
 	switch {
 	case o.quiet:
-	case o.output.IsLine():
+	case o.output.IsDefault():
 		return o.Printf(format+"\n", args...)
 	default:
 		o.Errorf(format, args...)

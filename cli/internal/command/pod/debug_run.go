@@ -38,7 +38,7 @@ func (o *debugOptions) run(cmd *cobra.Command, names []string) error {
 		if err != nil {
 			return err
 		}
-		if !o.output.IsLine() {
+		if !o.output.IsDefault() {
 			if err := o.output.Object(f.pod, ""); err != nil {
 				return err
 			}
