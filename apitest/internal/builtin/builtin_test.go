@@ -38,7 +38,7 @@ func TestDecode_UnknownFieldsAndWrongTypes(t *testing.T) {
 	assert.EqualError(t, err, "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32")
 }
 
-func TestEmptyFields_WithoutCompleteRules(t *testing.T) {
+func TestDecodeWrite_EmptyFieldsWithoutCompleteRules(t *testing.T) {
 	pods := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	pod := `{metadata: {finalizers: []}, spec: {tolerations: [], overhead: {}, volumes: [{name: a, emptyDir: {}}]}, status: {resourceClaimStatuses: []}}`
 	configs := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -54,7 +54,9 @@ func TestEmptyFields_WithoutCompleteRules(t *testing.T) {
 		{configs, "", `{data: {a: b}}`, nil},
 		{schema.GroupVersionKind{Kind: "Unknown"}, "", `{data: {}}`, nil},
 	} {
-		assert.Equal(t, test.want, builtin.EmptyFields(test.kind, test.subresource, decoded(t, test.object)), test.object)
+		_, _, empty, err := builtin.DecodeWrite(test.kind, test.subresource, decoded(t, test.object))
+		assert.NoError(t, err)
+		assert.Equal(t, test.want, empty, test.object)
 	}
 }
 

@@ -16,33 +16,29 @@ import (
 // quantities get their canonical form. A value of a wrong type is an error with encoding/json's text. A kind without a recorded
 // type is returned unchanged. obj is not modified.
 func Decode(kind schema.GroupVersionKind, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+	decoded, unknown, _, err = DecodeWrite(kind, "", obj)
+	return decoded, unknown, err
+}
+
+// DecodeWrite is [Decode] of an object to be written. empty has the dropped fields with an empty list or map, also with an error, except
+// for fields with complete rules: a server may distinguish them from absent fields. The fields of the status, or of the rest of the
+// object, are left out if the write ignores them.
+func DecodeWrite(kind schema.GroupVersionKind, subresource string, obj map[string]any) (decoded map[string]any, unknown, empty []string, err error) {
 	table := goTypes()
 	typ, ok := table.kinds[kind]
 	if !ok {
-		return obj, nil, nil
+		return obj, nil, nil, nil
 	}
 	d := &decoder{table: table}
 	value := d.value(typ, obj)
-	if d.err != nil {
-		return nil, nil, d.err
-	}
-	decoded, _ = value.(map[string]any)
-	return decoded, d.unknown, nil
-}
-
-// EmptyFields returns the fields of an object with an empty list or map that [Decode] drops, except for fields with complete rules.
-// A server may distinguish them from absent fields. The fields of the status, or of the rest of the object, are left out if the
-// write ignores them.
-func EmptyFields(kind schema.GroupVersionKind, subresource string, obj map[string]any) []string {
-	typ, ok := goTypes().kinds[kind]
-	if !ok {
-		return nil
-	}
-	d := &decoder{table: goTypes()}
-	d.value(typ, obj)
-	return slices.DeleteFunc(d.empty, func(path string) bool {
+	empty = slices.DeleteFunc(d.empty, func(path string) bool {
 		return isWithinField(path, "metadata") || isWithinField(path, "status") != (subresource == "status")
 	})
+	if d.err != nil {
+		return nil, nil, empty, d.err
+	}
+	decoded, _ = value.(map[string]any)
+	return decoded, d.unknown, empty, nil
 }
 
 func isWithinField(path, top string) bool { return path == top || strings.HasPrefix(path, top+".") }

@@ -32,14 +32,15 @@ func newBuiltinRules(resource *kinds.Resource) *builtinRules {
 
 func (r *builtinRules) strategy() *strategy { return r.properties }
 
-func (r *builtinRules) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
-	return coerceBuiltin(r.resource.GroupVersionKind(), obj)
+func (r *builtinRules) coerce(op *operation, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+	return op.coerceBuiltin(r.resource.GroupVersionKind(), obj)
 }
 
-// coerceBuiltin decodes an object of a built-in kind and sets its defaults.
-func coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+// coerceBuiltin decodes an object of a built-in kind, warns about its empty fields and sets its defaults.
+func (op *operation) coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
 	managed, hasManaged, _ := unstructuredv1.NestedSlice(obj, "metadata", "managedFields")
-	decoded, paths, err := builtin.Decode(kind, obj)
+	decoded, paths, empty, err := builtin.DecodeWrite(kind, op.subresource, obj)
+	op.warnFields(empty)
 	if err != nil {
 		return nil, nil, err
 	}

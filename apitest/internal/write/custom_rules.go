@@ -45,7 +45,7 @@ func newCustomRules(w *Writer, resource *kinds.Resource) *customRules {
 
 func (r *customRules) strategy() *strategy { return customStrategy }
 
-func (r *customRules) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+func (r *customRules) coerce(_ *operation, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
 	if kind := (&unstructuredv1.Unstructured{Object: obj}).GroupVersionKind(); kind.GroupKind() != r.resource.GroupVersionKind().GroupKind() {
 		return obj, nil, nil // rejected later
 	}

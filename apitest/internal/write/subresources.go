@@ -4,17 +4,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // coerce decodes an object of the request's kind.
 func (op *operation) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
-	op.warnFields(builtin.EmptyFields(op.kind(), op.subresource, obj))
 	if kind := op.kind(); kind != op.resource.GroupVersionKind() {
-		return coerceBuiltin(kind, obj)
+		return op.coerceBuiltin(kind, obj)
 	}
-	return op.rules.coerce(obj)
+	return op.rules.coerce(op, obj)
 }
 
 // resetMetadata copies the metadata of old to obj, except for managedFields.

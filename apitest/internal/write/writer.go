@@ -113,7 +113,7 @@ func statusError(err error) error {
 type rules interface {
 	// coerce decodes obj: it sets defaults, removes unknown fields and returns a text for each removed field. err is a decoding
 	// error, such as a number in place of a string. obj may be modified.
-	coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error)
+	coerce(op *operation, obj map[string]any) (decoded map[string]any, unknown []string, err error)
 	// fromStorage converts a stored object to the resource's version. toStorage converts it to the storage version.
 	fromStorage(ctx context.Context, obj map[string]any) error
 	toStorage(ctx context.Context, obj map[string]any) error
