@@ -14,6 +14,9 @@ type publicProgram struct {
 	suites  []suite
 }
 
+// overlayPackage is the package of overlay/programs, below the path of a module.
+const overlayPackage = "/anykind"
+
 // publicPrograms run with their own versions of Kubernetes' modules over a connection, and with those of compat/controllerruntime
 // with adapters. The package overlay/programs is added to each.
 func publicPrograms() []publicProgram {
@@ -59,6 +62,6 @@ func programSuites() (all []*suite) {
 // overlaid returns the patch with the import of package anykind.
 func (p *publicProgram) overlaid(call replaceCalls) replaceCalls {
 	call.count = max(call.count, 1)
-	call.imports = p.module + "/anykind"
+	call.imports = p.module + overlayPackage
 	return call
 }

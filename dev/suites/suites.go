@@ -91,9 +91,11 @@ const informerTest = "dynamic/dynamicinformer/informer_test.go"
 // fluxSSA is Flux's package for applying objects. Its later versions require a later version of Go than this repository.
 var fluxSSA = &upstream{
 	name: "flux-ssa", module: "github.com/fluxcd/pkg/ssa",
-	requires: []string{".", "compat", "compat/controllerruntime"},
+	files: []string{"programs"}, requires: []string{".", "compat", "compat/controllerruntime"},
 	patches: []patch{
-		replaceText{file: "main_test.go", old: "testEnv.Start()", new: "startOverAnykind(testEnv)"},
+		replaceCalls{
+			file: "main_test.go", old: "testEnv.Start", new: "anykind.Over(testEnv).Start", count: 1, imports: "github.com/fluxcd/pkg/ssa" + overlayPackage,
+		},
 		replaceText{file: "main_test.go", old: "\t\"sigs.k8s.io/controller-runtime/pkg/client/apiutil\"\n"},
 		replaceCalls{file: "main_test.go", old: "apiutil.NewDynamicRESTMapper", new: "controllerruntime.MapperProvider", count: 1},
 		anykindClients("main_test.go", 1), anykindClients("manager_apply_test.go", 2), anykindClients("jsondiff/suite_test.go", 1),
