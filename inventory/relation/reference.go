@@ -21,8 +21,7 @@ type Reference struct {
 	Name string
 	// Selector selects the targets of Relation.IsSelector. Otherwise it is nil.
 	Selector labels.Selector
-	// Optional reports that the target may be missing: the field optional beside the name is true, as for the ConfigMaps and Secrets of
-	// pods.
+	// Optional is the field optional beside the name, as in the references of pods to ConfigMaps and Secrets: the target may be missing.
 	Optional bool
 }
 

@@ -32,7 +32,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// shardedWork is what the reconciles of all managers have done.
+// shardedWork records the reconciles of all managers.
 type shardedWork struct {
 	t  *testing.T
 	mu sync.Mutex
