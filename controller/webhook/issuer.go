@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
@@ -44,14 +45,17 @@ type Issuer struct {
 	mu          sync.Mutex
 	issued      keyPair
 	certificate *Certificate
+
+	version string // resourceVersion of the Secret in the last round of Run
 }
 
 const (
 	issuerManager = "anykind-webhook-ca"
-	// checkInterval is the time after which a process sees the changes of another process.
 	checkInterval = time.Minute
 	// missingInterval is checkInterval while a configuration does not exist.
 	missingInterval = 5 * time.Second
+	// maxSpread limits the random delay of a round after a change of the Secret, so that the first process completes its change.
+	maxSpread = 5 * time.Second
 )
 
 var errNotIssued = errors.New("not issued yet")
@@ -76,46 +80,92 @@ func NewIssuer(client *dynamic.Client, secret types.NamespacedName, names []stri
 // Certificate returns the serving certificate. It is ready after the first issue by Run.
 func (i *Issuer) Certificate() *Certificate { return i.certificate }
 
-// Run issues and renews the certificate until ctx ends. It checks the Secret, the configurations and the definitions every minute.
-// A configuration or definition that does not exist yet is checked more often. The verbs get, create and update on the Secret, get and
-// patch on the configurations and definitions are needed.
+// Run issues and renews the certificate until ctx ends. It watches the Secret, and checks the configurations and the definitions every
+// minute. A configuration or definition that does not exist yet is checked more often. The verbs get, create and update on the Secret,
+// get and patch on the configurations and definitions are needed. Without the verbs list and watch on the Secret, it is checked every
+// minute, too.
 func (i *Issuer) Run(ctx context.Context) error {
 	if len(i.names) == 0 {
 		return errors.New("issue the certificate of a webhook: a name is required")
 	}
 	backoff := retry.Backoff{Min: time.Second, Max: checkInterval}
 	for failures := 0; ; {
-		wait := checkInterval
 		missing, err := i.issue(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return retry.ContextError(ctx)
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err): // another process was first
 			failures++
-			wait = backoff.Delay(1)
+			err = backoff.Wait(ctx, 1)
 		case err != nil:
 			failures++
-			wait = backoff.Delay(failures)
 			i.opts.Logger.Error("issue the certificate of a webhook failed", "failures", failures, "error", err)
+			err = backoff.Wait(ctx, failures)
+		case missing:
+			failures = 0
+			err = i.awaitChange(ctx, missingInterval)
 		default:
 			failures = 0
-			if missing {
-				wait = missingInterval
-			}
+			err = i.awaitChange(ctx, checkInterval)
 		}
-		if err := retry.Sleep(ctx, retry.Jitter(ctx, wait)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 }
 
+// awaitChange waits until the Secret differs from the Secret of the last round, at most for interval with jitter.
+func (i *Issuer) awaitChange(ctx context.Context, interval time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, retry.Jitter(ctx, interval))
+	defer cancel()
+	if i.hasChanged(limited) {
+		return retry.Sleep(ctx, retry.Random(ctx, maxSpread))
+	}
+	<-limited.Done()
+	if ctx.Err() != nil {
+		return retry.ContextError(ctx)
+	}
+	return nil
+}
+
+// hasChanged watches the Secret until it differs from the Secret of the last round. It returns false at the end of ctx, or if the watch
+// is rejected.
+func (i *Issuer) hasChanged(ctx context.Context) bool {
+	secrets, err := i.secrets(ctx)
+	if err != nil {
+		return false
+	}
+	exists := false
+	for change, err := range secrets.Named(i.secret.Name).Follow(ctx, nil) {
+		switch {
+		case err != nil:
+			return false
+		case change.Type == watch.Deleted, change.Type == dynamic.Synced && !exists:
+			return true
+		case change.Object != nil:
+			exists = true
+			if change.Object.GetResourceVersion() != i.version {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (i *Issuer) secrets(ctx context.Context) (*dynamic.Resource, error) {
+	secrets, err := i.client.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	if err != nil {
+		return nil, err
+	}
+	return secrets.Namespace(i.secret.Namespace), nil
+}
+
 // issue is a round of [Issuer.Run]. missing reports that a configuration or definition does not exist yet.
 func (i *Issuer) issue(ctx context.Context) (missing bool, err error) {
-	secrets, err := i.client.ForKind(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	secrets, err := i.secrets(ctx)
 	if err != nil {
 		return false, err
 	}
-	secrets = secrets.Namespace(i.secret.Namespace)
 	secret, err := secrets.Get(ctx, i.secret.Name, nil)
 	if retry.IsObjectNotFound(err) {
 		secret = &unstructured.Object{Object: map[string]any{"type": "kubernetes.io/tls"}}
@@ -162,10 +212,11 @@ func (i *Issuer) issue(ctx context.Context) (missing bool, err error) {
 		return false, err
 	}
 	if !isServing {
-		if _, err = store(ctx, secrets, secret, pair); err != nil {
+		if secret, err = store(ctx, secrets, secret, pair); err != nil {
 			return false, err
 		}
 	}
+	i.version = secret.GetResourceVersion()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.issued = *pair
