@@ -28,8 +28,8 @@ type specReport struct {
 }
 
 // specResults reads a report of ginkgo. Specs pending or skipped upstream are skipped. Every remaining spec or node, such as
-// BeforeSuite, has failed unless it passed.
-func specResults(path string) ([]result, error) {
+// BeforeSuite, has failed unless it passed. In a focused report, skipped specs are out of focus and have no result.
+func specResults(path string, isFocused bool) ([]result, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read ginkgo's report: %w", err)
@@ -50,6 +50,9 @@ func specResults(path string) ([]result, error) {
 					continue
 				}
 				one.name = "node " + spec.LeafNodeType
+			}
+			if isFocused && spec.State == "skipped" {
+				continue
 			}
 			switch spec.State {
 			case "passed":

@@ -94,7 +94,7 @@ func (p *testProgram) attempt(ctx context.Context, pattern string, withSpecs boo
 	withSpecs = withSpecs && p.suite.specs != ""
 	if withSpecs {
 		args = append(args, "-ginkgo.no-color", "-ginkgo.flake-attempts=2", "-ginkgo.timeout="+p.suite.timeout.String(),
-			"-ginkgo.json-report="+specReport)
+			"-ginkgo.json-report="+specReport, "-ginkgo.focus="+p.suite.focus, "-ginkgo.skip="+p.suite.unfocused)
 	}
 	command := exec.CommandContext(ctx, p.path, args...)
 	command.Dir = p.dir
@@ -104,7 +104,7 @@ func (p *testProgram) attempt(ctx context.Context, pattern string, withSpecs boo
 	events, output, runErr := testEvents(ctx, command)
 	results := goResults(events)
 	if withSpecs {
-		specs, err := specResults(specReport)
+		specs, err := specResults(specReport, p.suite.focus+p.suite.unfocused != "")
 		if err != nil {
 			return nil, errors.Join(err, runErr, errors.New(lastLines(output)))
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,18 +35,23 @@ func TestSpecResults_StatesAndNodes(t *testing.T) {
 		{"ContainerHierarchyTexts": null, "LeafNodeType": "It", "LeafNodeText": "waits", "State": "pending"},
 		{"ContainerHierarchyTexts": ["Client"], "LeafNodeType": "It", "LeafNodeText": "fails", "State": "panicked", "NumAttempts": 1,
 			"Failure": {"Message": "no", "Location": {"FileName": "a_test.go", "LineNumber": 7}}},
+		{"ContainerHierarchyTexts": null, "LeafNodeType": "It", "LeafNodeText": "is skipped", "State": "skipped"},
 		{"LeafNodeType": "AfterSuite", "State": "failed", "Failure": {"Message": "left behind"}}
 	], "SpecialSuiteFailureReasons": ["Detected pending specs"]}]`), 0o600))
-	results, err := specResults(path)
+	results, err := specResults(path, false)
 	require.NoError(t, err)
 	assert.Equal(t, []result{
 		{name: "Client Get returns", outcome: passed, repeats: 1},
 		{name: "waits", outcome: skipped},
 		{name: "Client fails", outcome: failed, message: "panicked: no (a_test.go:7)"},
+		{name: "is skipped", outcome: skipped},
 		{name: "node AfterSuite", outcome: failed, message: "failed: left behind (:0)"},
 		{name: "ginkgo suite", outcome: failed, message: "Detected pending specs"},
 	}, results)
-	_, err = specResults(path + ".none")
+	focused, err := specResults(path, true)
+	require.NoError(t, err)
+	assert.Equal(t, slices.DeleteFunc(results, func(r result) bool { return r.name == "is skipped" }), focused)
+	_, err = specResults(path+".none", false)
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 

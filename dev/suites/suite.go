@@ -15,15 +15,17 @@ import (
 type suite struct {
 	name     string // in the table and in exclusions.txt
 	upstream *upstream
-	pkg      string   // such as ./pkg/client
-	specs    string   // the Go test that runs ginkgo's specs; "" without specs
-	run      string   // the Go tests to run, as in -test.run; "" runs all
-	skip     string   // the Go tests to skip, as in -test.skip
-	env      []string // variables for this variant
-	ci       bool     // included in this module's tests
-	timeout  time.Duration
-	with     string // the tested part of anykind, for the table
-	fakes    bool   // unit tests on fakes: any share of them may fail
+	pkg      string // such as ./pkg/client
+	specs    string // the Go test that runs ginkgo's specs; "" without specs
+	run      string // the Go tests to run, as in -test.run; "" runs all
+	skip     string // the Go tests to skip, as in -test.skip
+	// focus and unfocused are the specs to run and to leave out, as in -ginkgo.focus and -ginkgo.skip. The remaining specs have no result.
+	focus, unfocused string
+	env              []string // variables for this variant
+	ci               bool     // included in this module's tests
+	timeout          time.Duration
+	with             string // the tested part of anykind, for the table
+	fakes            bool   // unit tests on fakes: any share of them may fail
 }
 
 // report has the results of a suite.

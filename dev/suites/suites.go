@@ -144,7 +144,7 @@ var runtimePackages = []struct {
 
 // suites returns the suites in the order of the table.
 func suites() []*suite {
-	return slices.Concat(clientGoSuites(), kubernetesSuites(), controllerRuntimeSuites(), fluxSuites(), helmSuites(), kubectlSuites(), programSuites(), fakeSuites())
+	return slices.Concat(clientGoSuites(), kubernetesSuites(), controllerRuntimeSuites(), webhookSuites(), fluxSuites(), helmSuites(), kubectlSuites(), programSuites(), fakeSuites())
 }
 
 func clientGoSuites() []*suite {
