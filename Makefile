@@ -209,6 +209,16 @@ $(KUBECTL_VALIDATE):
 	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install sigs.k8s.io/kubectl-validate@$(patsubst .bin/kubectl-validate-%,%,$@)
 	mv .bin/kubectl-validate $@
 
+.PHONY: soak-inventory
+soak-inventory: ## run a cache of all kinds for MINUTES (25) of churn and faults, compare it with kubectl, and write docs/INVENTORY.md
+	$(SANDBOX) exec --components etcd,kube-apiserver,kubectl $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \
+		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./soak -inventory -objects 20000 -minutes $(MINUTES) -seed $(SEED) -docs ../../docs
+
+.PHONY: bench-allkinds
+bench-allkinds: ## measure a cache of all kinds beside gitops-engine's and client-go's informers, with OBJECTS (10,000)
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \
+		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./allkinds $(if $(OBJECTS),-objects $(OBJECTS))
+
 .PHONY: soak
 soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \

@@ -42,23 +42,19 @@ func (w *world) churn(ctx context.Context) {
 // change makes a single change.
 func (w *world) change(ctx context.Context, rng *rand.Rand) error {
 	r := w.resources[rng.IntN(len(w.resources))]
-	n := rng.IntN(w.perResource())
+	n := rng.IntN(w.objectsOf(r))
 	kind := rng.IntN(10)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if kind == 0 {
 		return w.put(ctx, r, n)
 	}
-	handle, err := w.handle(ctx, r)
-	if err != nil {
-		return err
-	}
-	handle = handle.Namespace(namespace(n))
+	handle := w.handle(r, n)
 	if kind == 1 {
 		_, err := handle.Delete(ctx, objectName(n), &metav1.DeleteOptions{})
 		return err
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"changed":"%d"},"labels":{%q:"%d"}}}`, time.Now().UnixNano(), tierLabel, rng.IntN(3))
-	_, err = handle.Patch(ctx, objectName(n), types.MergePatchType, patch, nil)
+	_, err := handle.Patch(ctx, objectName(n), types.MergePatchType, patch, nil)
 	return err
 }

@@ -18,10 +18,11 @@ import (
 
 // inject injects faults, half a minute apart on average, until ctx ends.
 func (w *world) inject(ctx context.Context, user *user, rng *rand.Rand) {
-	faults := []struct {
+	type fault struct {
 		name string
 		do   func(ctx context.Context) error
-	}{
+	}
+	faults := []fault{
 		{"API server restarted", func(ctx context.Context) error { return w.control(ctx, "/restart", "component", "kube-apiserver") }},
 		{"API server killed", func(ctx context.Context) error {
 			return w.control(ctx, "/restart", "component", "kube-apiserver", "kill", "true")
@@ -32,8 +33,14 @@ func (w *world) inject(ctx context.Context, user *user, rng *rand.Rand) {
 		}},
 		{"token replaced", func(ctx context.Context) error { return w.replaceToken(ctx, user) }},
 		{"definition deleted and created", func(ctx context.Context) error {
-			return w.redefine(ctx, w.resources[len(builtIn)+rng.IntN(customKinds)], time.Duration(1+rng.IntN(10))*time.Second)
+			return w.redefine(ctx, w.resources[len(builtIn)+rng.IntN(len(w.resources)-len(builtIn))], time.Duration(1+rng.IntN(10))*time.Second)
 		}},
+	}
+	if w.opts.inventory {
+		faults = append(faults,
+			fault{"permissions for a group withdrawn", func(ctx context.Context) error { return w.withdraw(ctx, rng) }},
+			fault{"20 definitions deleted and created", func(ctx context.Context) error { return w.redefineSeveral(ctx, rng) }},
+		)
 	}
 	for n := 0; ; n++ {
 		select {

@@ -36,6 +36,7 @@ type options struct {
 	rate       int
 	seed       uint64
 	docs       string
+	inventory  bool
 }
 
 func main() {
@@ -58,7 +59,8 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&opts.objects, "objects", 10_000, "objects of all resources together")
 	flags.IntVar(&opts.rate, "rate", 150, "changes a second")
 	flags.Uint64Var(&opts.seed, "seed", 1, "of the changes and the faults")
-	flags.StringVar(&opts.docs, "docs", "", "the folder whose RELIABILITY.md gets the result")
+	flags.StringVar(&opts.docs, "docs", "", "the folder whose RELIABILITY.md gets the result, INVENTORY.md with -inventory")
+	flags.BoolVar(&opts.inventory, "inventory", false, "run a cache of all kinds, with the definitions of the corpus, and compare it with kubectl")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -93,7 +95,10 @@ func run(ctx context.Context, opts *options) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sides, err := startSides(ctx, dir, &soak.Config{Kubeconfig: user.kubeconfig, Sources: world.sources()})
+	if opts.inventory {
+		return runInventory(ctx, dir, world, user)
+	}
+	sides, err := startSides(ctx, dir, []string{"ours", "theirs"}, &soak.Config{Kubeconfig: user.kubeconfig, Sources: world.sources()})
 	if err != nil {
 		return err
 	}
@@ -116,7 +121,7 @@ func run(ctx context.Context, opts *options) error {
 	}
 	fmt.Print(result.table())
 	if opts.docs != "" {
-		return result.write(filepath.Join(opts.docs, "RELIABILITY.md"))
+		return write(filepath.Join(opts.docs, "RELIABILITY.md"), result.table())
 	}
 	return nil
 }

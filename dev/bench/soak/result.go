@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -31,15 +32,7 @@ func (r *result) table() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s of %d changes a second (%d accepted) to %d objects in 35 caches, on %s with %d cores, seed %d.\n\n",
 		r.opts.length.Round(time.Second), r.opts.rate, r.changes, r.opts.objects, r.began.Format(time.DateOnly), runtime.NumCPU(), r.opts.seed)
-	out.WriteString("| fault | times |\n|---|---|\n")
-	var names []string
-	for name := range r.faults {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(&out, "| %s | %d |\n", name, r.faults[name])
-	}
+	r.writeFaults(&out)
 	out.WriteString("\n| | anykind's caches | client-go's dynamic informers | ratio |\n|---|---|---|---|\n")
 	ours := r.samples["ours"]
 	theirs := r.samples["theirs"]
@@ -65,6 +58,14 @@ func (r *result) table() string {
 	return out.String()
 }
 
+// writeFaults writes the table of the faults.
+func (r *result) writeFaults(out *strings.Builder) {
+	out.WriteString("| fault | times |\n|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(r.faults)) {
+		fmt.Fprintf(out, "| %s | %d |\n", name, r.faults[name])
+	}
+}
+
 func remains(s soak.Sample) string {
 	return fmt.Sprintf("%d goroutines, %d descriptors and %.1f MB of heap", s.Goroutines, s.Descriptors, float64(s.HeapLive)/1e6)
 }
@@ -83,7 +84,7 @@ const (
 )
 
 // write replaces the text between the two marks of a page.
-func (r *result) write(path string) error {
+func write(path, table string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the result: %w (the page must exist and have the lines %q and %q)", err, beginMark, endMark)
@@ -96,5 +97,5 @@ func (r *result) write(path string) error {
 	if !found || !closed {
 		return fmt.Errorf("write the result into %s: it lacks the line %q or %q", path, beginMark, endMark)
 	}
-	return os.WriteFile(path, slices.Concat(before, []byte(beginMark), []byte(r.table()), []byte(endMark), after), 0o644)
+	return os.WriteFile(path, slices.Concat(before, []byte(beginMark), []byte(table), []byte(endMark), after), 0o644)
 }

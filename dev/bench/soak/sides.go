@@ -24,10 +24,10 @@ type process struct {
 	out     *json.Decoder
 }
 
-// startSides builds both programs and starts them with the same configuration.
-func startSides(ctx context.Context, dir string, config *soak.Config) ([]*process, error) {
+// startSides builds programs and starts them with the same configuration.
+func startSides(ctx context.Context, dir string, names []string, config *soak.Config) ([]*process, error) {
 	var sides []*process
-	for _, name := range []string{"ours", "theirs"} {
+	for _, name := range names {
 		path := filepath.Join(dir, name)
 		err := program.Build(ctx, "", "github.com/anykind/anykind/dev/bench/soak/"+name, path, nil, []string{"CGO_ENABLED=0"})
 		if err != nil {

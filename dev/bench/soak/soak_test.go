@@ -42,6 +42,41 @@ func TestWorld_Has35Sources(t *testing.T) {
 	assert.Len(t, w.sources(), 35)
 }
 
+func TestDiffer_EachKindOfDifference(t *testing.T) {
+	of := func(name, version string) soak.Versions { return soak.Versions{"Pod.": {name: version}} }
+	for name, c := range map[string]struct {
+		before, listed, after soak.Versions
+		want                  []string
+	}{
+		"equal":           {of("a", "1"), of("a", "1"), of("a", "1"), nil},
+		"changed before":  {of("a", "0"), of("a", "1"), of("a", "1"), nil},
+		"changed after":   {of("a", "1"), of("a", "1"), of("a", "2"), nil},
+		"created":         {nil, nil, of("a", "1"), nil},
+		"deleted":         {of("a", "1"), of("a", "1"), nil, nil},
+		"missing":         {nil, of("a", "1"), nil, []string{`Pod. a is "", listed as "1"`}},
+		"left":            {of("a", "1"), nil, of("a", "1"), []string{`Pod. a is "1", not listed`}},
+		"an old version":  {of("a", "1"), of("a", "2"), of("a", "1"), []string{`Pod. a is "1", listed as "2"`}},
+		"a failed health": {nil, nil, soak.Versions{soak.Failure: {"": "no"}}, []string{`failure  is "no", not listed`}},
+	} {
+		assert.Equal(t, c.want, differ(c.before, c.listed, c.after), name)
+	}
+}
+
+func TestInventoryResult_TableHasBothSamples(t *testing.T) {
+	r := &inventoryResult{
+		result: result{
+			opts: &options{length: time.Minute, rate: 150}, changes: 9, faults: map[string]int{"etcd compacted": 2},
+			samples: map[string][]soak.Sample{"ours": {{RSS: 30e6, Goroutines: 7, Descriptors: 8}}}, left: []soak.Sample{{Goroutines: 3}},
+		},
+		definitions: 422, objects: 20000, before: &soak.Sample{Goroutines: 5, CPU: 1}, after: &soak.Sample{Goroutines: 6, CPU: 3},
+	}
+	table := r.table()
+	assert.Contains(t, table, "objects of 422 custom and 5 built-in kinds")
+	assert.Contains(t, table, "| goroutines | 5 | 6 |")
+	assert.Contains(t, table, "at most 30 MB, and there were at most 7 goroutines and 8 descriptors. The process took 2 s of CPU.")
+	assert.Contains(t, table, "lists of 20000 objects")
+}
+
 func TestSilentProxy_DropsWhileFrozenAndAfter(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -95,9 +130,9 @@ func TestResult_WritesBetweenMarks(t *testing.T) {
 		left:    []soak.Sample{{Goroutines: 3}, {Goroutines: 4}},
 	}
 	path := filepath.Join(t.TempDir(), "RELIABILITY.md")
-	assert.ErrorContains(t, r.write(path), "must exist")
+	assert.ErrorContains(t, write(path, r.table()), "must exist")
 	require.NoError(t, os.WriteFile(path, []byte("before\n"+beginMark+"old\n"+endMark+"after\n"), 0o600))
-	require.NoError(t, r.write(path))
+	require.NoError(t, write(path, r.table()))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(string(text), "before\n"+beginMark) && strings.HasSuffix(string(text), endMark+"after\n"))
@@ -106,5 +141,5 @@ func TestResult_WritesBetweenMarks(t *testing.T) {
 	assert.Contains(t, string(text), "| largest RSS, MB | 20 | 40 | 0.50 |")
 	assert.Contains(t, string(text), "| etcd compacted | 2 |")
 	require.NoError(t, os.WriteFile(path, []byte("no marks"), 0o600))
-	assert.ErrorContains(t, r.write(path), "lacks the line")
+	assert.ErrorContains(t, write(path, r.table()), "lacks the line")
 }

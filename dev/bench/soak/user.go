@@ -63,6 +63,9 @@ func (w *world) grant(ctx context.Context) error {
 	rule := func(group string, resources ...any) any {
 		return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": []any{"get", "list", "watch"}}
 	}
+	if w.opts.inventory {
+		return w.grantAll(ctx)
+	}
 	rules := []any{rule(group, "*"), rule("apiextensions.k8s.io", "customresourcedefinitions"), rule("apiregistration.k8s.io", "apiservices")}
 	for _, r := range builtIn {
 		rules = append(rules, rule(r.group, r.plural))

@@ -5,13 +5,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/dev/bench/internal/corpus"
 	"github.com/anykind/anykind/dev/bench/internal/soak"
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -27,15 +33,19 @@ const (
 // resource is a cached resource.
 type resource struct {
 	group, version, plural, kind string
-	custom                       int // its number among the custom resources, or -1
+	custom                       int          // its number among the custom resources, or -1
+	corpus                       *corpus.Kind // nil without -inventory
 }
 
+// isCluster reports whether the resource is cluster-scoped.
+func (r resource) isCluster() bool { return r.corpus != nil && !r.corpus.Namespaced }
+
 var builtIn = []resource{
-	{"", "v1", "configmaps", "ConfigMap", -1},
-	{"", "v1", "secrets", "Secret", -1},
-	{"coordination.k8s.io", "v1", "leases", "Lease", -1},
-	{"rbac.authorization.k8s.io", "v1", "roles", "Role", -1},
-	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", -1},
+	{"", "v1", "configmaps", "ConfigMap", -1, nil},
+	{"", "v1", "secrets", "Secret", -1, nil},
+	{"coordination.k8s.io", "v1", "leases", "Lease", -1, nil},
+	{"rbac.authorization.k8s.io", "v1", "roles", "Role", -1, nil},
+	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", -1, nil},
 }
 
 // world is the cluster of both sides, with an administrator's connection without faults.
@@ -60,8 +70,15 @@ func newWorld(ctx context.Context, opts *options) (*world, error) {
 		return nil, err
 	}
 	w := &world{opts: opts, conn: conn, client: dynamic.New(conn, nil), faults: map[string]int{}, resources: builtIn}
+	if opts.inventory {
+		kinds, err := corpus.Read()
+		for n, k := range kinds {
+			w.resources = append(w.resources, resource{k.GVR.Group, k.GVR.Version, k.GVR.Resource, k.Kind, n, &kinds[n]})
+		}
+		return w, err
+	}
 	for n := range customKinds {
-		w.resources = append(w.resources, resource{group, "v1", fmt.Sprintf("soak%ds", n), fmt.Sprintf("Soak%d", n), n})
+		w.resources = append(w.resources, resource{group, "v1", fmt.Sprintf("soak%ds", n), fmt.Sprintf("Soak%d", n), n, nil})
 	}
 	return w, nil
 }
@@ -96,24 +113,25 @@ func (w *world) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, r := range w.resources {
-		if r.custom >= 0 {
-			if err := w.define(ctx, r); err != nil {
-				return err
-			}
+	if err := w.each(func(r resource) error {
+		if r.custom < 0 {
+			return nil
 		}
+		return w.define(ctx, r)
+	}); err != nil {
+		return err
 	}
-	errs := make(chan error, len(w.resources))
+	return w.each(func(r resource) error { return w.fill(ctx, r) })
+}
+
+// each calls do for each resource, for at most 16 at a time, and returns the first error.
+func (w *world) each(do func(resource) error) error {
+	var group errgroup.Group
+	group.SetLimit(16)
 	for _, r := range w.resources {
-		go func() { errs <- w.fill(ctx, r) }()
+		group.Go(func() error { return do(r) })
 	}
-	var failed error
-	for range w.resources {
-		if err := <-errs; err != nil {
-			failed = err
-		}
-	}
-	return failed
+	return group.Wait()
 }
 
 // define creates a custom resource's definition and waits until the server serves it.
@@ -125,11 +143,26 @@ func (w *world) define(ctx context.Context, r resource) error {
 	if err != nil {
 		return err
 	}
-	_, err = definitions.Wait(ctx, r.plural+"."+r.group, dynamic.Condition("Established"))
-	return err
+	if _, err = definitions.Wait(ctx, r.plural+"."+r.group, dynamic.Condition("Established")); err != nil {
+		return err
+	}
+	for { // an established definition is served some time later
+		_, err := w.handle(r, 0).ListPage(ctx, &metav1.ListOptions{Limit: 1})
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func definition(r resource) *unstructured.Object {
+	if r.corpus != nil {
+		return &unstructured.Object{Object: maps.Clone(r.corpus.Definition)}
+	}
 	return &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": r.plural + "." + r.group},
 		"spec": map[string]any{
@@ -143,12 +176,21 @@ func definition(r resource) *unstructured.Object {
 	}}
 }
 
-// perResource is the number of objects of each resource.
-func (w *world) perResource() int { return w.opts.objects / len(w.resources) }
+// objectsOf returns the number of objects of a resource. With -inventory the built-in resources have half of all objects.
+func (w *world) objectsOf(r resource) int {
+	switch {
+	case !w.opts.inventory:
+		return w.opts.objects / len(w.resources)
+	case r.custom < 0:
+		return w.opts.objects / 2 / len(builtIn)
+	default:
+		return w.opts.objects / 2 / (len(w.resources) - len(builtIn))
+	}
+}
 
 // fill creates the missing objects of a resource.
 func (w *world) fill(ctx context.Context, r resource) error {
-	for n := range w.perResource() {
+	for n := range w.objectsOf(r) {
 		if err := w.put(ctx, r, n); err != nil {
 			return err
 		}
@@ -157,23 +199,24 @@ func (w *world) fill(ctx context.Context, r resource) error {
 }
 
 func (w *world) put(ctx context.Context, r resource, n int) error {
-	handle, err := w.handle(ctx, r)
-	if err != nil {
-		return err
-	}
-	_, err = handle.Namespace(namespace(n)).Create(ctx, object(r, n), nil)
+	_, err := w.handle(r, n).Create(ctx, object(r, n), nil)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
 }
 
-func (w *world) handle(ctx context.Context, r resource) (*dynamic.Resource, error) {
-	name := r.plural
-	if r.group != "" {
-		name += "." + r.version + "." + r.group
+// handle returns a handle on a resource, in the namespace of the nth object.
+func (w *world) handle(r resource, n int) *dynamic.Resource {
+	handle := w.client.ForAPIResource(&discovery.Resource{
+		GVR:        schema.GroupVersionResource{Group: r.group, Version: r.version, Resource: r.plural},
+		GVK:        schema.GroupVersionKind{Group: r.group, Version: r.version, Kind: r.kind},
+		Namespaced: !r.isCluster(),
+	})
+	if r.isCluster() {
+		return handle
 	}
-	return w.client.Resource(ctx, name)
+	return handle.Namespace(namespace(n))
 }
 
 // create creates an object unless it exists.
@@ -203,6 +246,14 @@ func object(r resource, n int) *unstructured.Object {
 			"annotations": map[string]any{"text": fmt.Sprintf("%0512d", n)},
 		},
 	}}
+	if r.isCluster() {
+		_, _ = unstructured.Delete(obj, "metadata", "namespace")
+	}
+	if r.corpus != nil && len(r.corpus.Examples) > 0 {
+		maps.Copy(obj.Object, r.corpus.Examples[n%len(r.corpus.Examples)])
+		obj.Object["apiVersion"] = r.group + "/" + r.version
+		return obj
+	}
 	switch r.kind {
 	case "ConfigMap":
 		obj.Object["data"] = map[string]any{"key": fmt.Sprintf("%0256d", n)}
@@ -222,11 +273,8 @@ func object(r resource, n int) *unstructured.Object {
 
 // list returns the resourceVersions of a source's objects on the server.
 func (w *world) list(ctx context.Context, source soak.Source) (map[string]string, error) {
-	handle, err := w.handle(ctx, resource{group: source.Group, version: source.Version, plural: source.Resource})
-	if err != nil {
-		return nil, err
-	}
-	if handle = handle.AllNamespaces(); source.Namespace != "" {
+	handle := w.handle(resource{group: source.Group, version: source.Version, plural: source.Resource}, 0).AllNamespaces()
+	if source.Namespace != "" {
 		handle = handle.Namespace(source.Namespace)
 	}
 	versions := map[string]string{}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,6 +21,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 // Commands of the driver.
@@ -33,6 +38,7 @@ const (
 type Config struct {
 	Kubeconfig string
 	Sources    []Source
+	Inventory  bool // a cache of all kinds instead of caches of Sources
 }
 
 // Source is the source of a cache.
@@ -48,6 +54,9 @@ func (s Source) String() string {
 
 // Versions has the resourceVersion of each object by namespace/name, for each source by its String.
 type Versions map[string]map[string]string
+
+// Failure is the source of the failures of a program in its Versions.
+const Failure = "failure"
 
 // Sample has the resources used by a program at a point in time.
 type Sample struct {
@@ -178,4 +187,29 @@ func descriptors() int {
 		return -1
 	}
 	return len(open)
+}
+
+// Add adds the UID, resourceVersion and a checksum of an object, for a comparison of all kinds. It removes the managed fields. Of the
+// Lease of an API server it adds the UID only.
+func (v Versions) Add(obj *unstructured.Object) error {
+	gvk := obj.GroupVersionKind()
+	for _, field := range []string{"apiVersion", "kind"} {
+		delete(obj.Object, field)
+	}
+	_, _ = unstructured.Delete(obj, "metadata", "managedFields")
+	text, err := json.Marshal(obj.Object)
+	if err != nil {
+		return err
+	}
+	name := gvk.Kind + "." + gvk.Group
+	if v[name] == nil {
+		v[name] = map[string]string{}
+	}
+	key := obj.GetNamespace() + "/" + obj.GetName()
+	if name == "Lease.coordination.k8s.io" && obj.GetNamespace() == metav1.NamespaceSystem { // an API server renews it
+		v[name][key] = string(obj.GetUID())
+		return nil
+	}
+	v[name][key] = fmt.Sprintf("%s %s %08x", obj.GetUID(), obj.GetResourceVersion(), crc32.ChecksumIEEE(text))
+	return nil
 }

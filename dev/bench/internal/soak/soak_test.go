@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/unstructured"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,4 +58,20 @@ func TestServe_EndsWithTheDriver(t *testing.T) {
 		err := serve(t.Context(), strings.NewReader(c.in), &bytes.Buffer{}, func(context.Context, *Config) (Side, error) { return side, nil })
 		assert.ErrorContains(t, err, c.want)
 	}
+}
+
+func TestVersions_AddDistinguishesContents(t *testing.T) {
+	add := func(text string) Versions {
+		obj, err := unstructured.Decode([]byte(text))
+		require.NoError(t, err)
+		all := Versions{}
+		require.NoError(t, all.Add(obj))
+		return all
+	}
+	const plain = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"7"},"spec":{"x":1}}`
+	assert.Equal(t, add(plain), add(strings.Replace(plain, `"name"`, `"managedFields":[{}],"name"`, 1)))
+	assert.NotEqual(t, add(plain), add(strings.Replace(plain, `"x":1`, `"x":2`, 1)))
+	assert.Regexp(t, "^u 7 [0-9a-f]{8}$", add(plain)["Pod."]["b/a"])
+	lease := add(`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"a","namespace":"kube-system","uid":"u","resourceVersion":"7"}}`)
+	assert.Equal(t, Versions{"Lease.coordination.k8s.io": {"kube-system/a": "u"}}, lease)
 }

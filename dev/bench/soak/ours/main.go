@@ -41,6 +41,9 @@ func start(ctx context.Context, config *soak.Config) (soak.Side, error) {
 	}
 	client := dynamic.New(conn, nil)
 	ctx, cancel := context.WithCancel(ctx)
+	if config.Inventory {
+		return startInventory(ctx, client, func() { cancel(); conn.Close() }), nil
+	}
 	s := &side{caches: map[string]*cache.Cache[unstructured.Object]{}, cancel: func() { cancel(); conn.Close() }}
 	s.all.Go(func() { s.note(ctx, "live discovery", client.Discovery().Run(ctx)) })
 	for _, source := range config.Sources {
