@@ -173,6 +173,7 @@ func (w *world) object(i int) (*discovery.Resource, fields) {
 		obj = maps.Clone(obj)
 		gvk := kind.GVR.GroupVersion().WithKind(kind.Kind)
 		obj["apiVersion"] = gvk.GroupVersion().String()
+		obj["kind"] = gvk.Kind
 		return &discovery.Resource{GVR: kind.GVR, GVK: gvk, Namespaced: kind.Namespaced}, obj
 	case nth < 18:
 		var lines strings.Builder
