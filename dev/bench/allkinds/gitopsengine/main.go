@@ -11,7 +11,7 @@ import (
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/health"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/kube"
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -31,7 +31,7 @@ func main() {
 		return &side{cache.NewClusterCache(cfg,
 			cache.SetLogr(logr.Discard()),
 			cache.SetBatchEventsProcessing(true),
-			cache.SetPopulateResourceInfoHandler(func(obj *unstructured.Unstructured, _ bool) (any, bool) {
+			cache.SetPopulateResourceInfoHandler(func(obj *unstructuredv1.Unstructured, _ bool) (any, bool) {
 				status, _ := health.GetResourceHealth(obj, nil)
 				return status, true
 			}),

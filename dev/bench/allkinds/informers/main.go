@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -85,7 +85,7 @@ func (s *side) resources() (map[schema.GroupVersionResource]struct{}, error) {
 
 func (s *side) prepare(informer cache.SharedIndexInformer, seen func(string)) error {
 	err := informer.AddIndexers(cache.Indexers{ownerIndex: func(obj any) (owners []string, _ error) {
-		for _, owner := range obj.(*unstructured.Unstructured).GetOwnerReferences() { //nolint:forcetypeassert // of a dynamic informer
+		for _, owner := range obj.(*unstructuredv1.Unstructured).GetOwnerReferences() { //nolint:forcetypeassert // of a dynamic informer
 			owners = append(owners, string(owner.UID))
 		}
 		return owners, nil
@@ -94,7 +94,7 @@ func (s *side) prepare(informer cache.SharedIndexInformer, seen func(string)) er
 		return err
 	}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
-		seen(obj.(*unstructured.Unstructured).GetAnnotations()[library.Changed]) //nolint:forcetypeassert // of a dynamic informer
+		seen(obj.(*unstructuredv1.Unstructured).GetAnnotations()[library.Changed]) //nolint:forcetypeassert // of a dynamic informer
 	}})
 	return err
 }
@@ -110,7 +110,7 @@ func (s *side) Subtree(root library.Ref) (objects int, err error) {
 			}
 			for _, obj := range owned {
 				objects++
-				owners = append(owners, string(obj.(*unstructured.Unstructured).GetUID())) //nolint:forcetypeassert // of a dynamic informer
+				owners = append(owners, string(obj.(*unstructuredv1.Unstructured).GetUID())) //nolint:forcetypeassert // of a dynamic informer
 			}
 		}
 	}
