@@ -20,7 +20,7 @@ import (
 // becomes waits until an object has a status and a message that contains text.
 func becomes(t *testing.T, r *dynamic.Resource, name string, status readiness.Status, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
 	var last readiness.Result
 	_, err := r.Wait(ctx, name, dynamic.Matches(string(status), func(obj *unstructured.Object) (bool, error) {

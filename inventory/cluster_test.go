@@ -39,33 +39,57 @@ func volatile(resource string) bool {
 	return strings.HasPrefix(resource, "events") || strings.HasPrefix(resource, "leases.")
 }
 
-// TestList_AsKubectl compares the UIDs of all objects with what kubectl gets of every resource.
+// kubectlObjects returns the UIDs of the objects of all resources, with their kinds.
+func kubectlObjects(t *testing.T) map[string]string {
+	t.Helper()
+	resources := slices.DeleteFunc(strings.Fields(kubectl(t, "api-resources", "--verbs", "list", "-o", "name")), func(name string) bool {
+		return volatile(name) || name == "componentstatuses" || name == "endpoints"
+	})
+	objects := map[string]string{}
+	format := `jsonpath={range .items[*]}{.metadata.uid} {.kind}{"\n"}{end}`
+	for line := range strings.Lines(kubectl(t, "get", strings.Join(resources, ","), "-A", "-o", format)) {
+		uid, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		objects[uid] = kind
+	}
+	return objects
+}
+
+// TestList_AsKubectl compares the UIDs of all objects with kubectl's lists before and after: controllers remove objects of earlier
+// tests meanwhile.
 func TestList_AsKubectl(t *testing.T) {
 	admin := client.Connect(t, "admin")
 	namespace := client.NewNamespace(t, admin)
 	create(t, admin, "v1", "ConfigMap", namespace, "settings", nil)
 
-	want := map[string]string{}
-	for name := range strings.FieldsSeq(kubectl(t, "api-resources", "--verbs", "list", "-o", "name")) {
-		if volatile(name) || name == "componentstatuses" || name == "endpoints" {
-			continue
-		}
-		for line := range strings.FieldsSeq(kubectl(t, "get", name, "-A", "-o", `jsonpath={range .items[*]}{.metadata.uid}{"\n"}{end}`)) {
-			want[line] = name
-		}
-	}
+	before := kubectlObjects(t)
+	listed := map[bool]map[string]string{}
 	for _, metadata := range []bool{false, true} {
 		found := map[string]string{}
 		for item, err := range inventory.List[unstructured.Lazy](t.Context(), admin, &inventory.ListOptions{Metadata: metadata}) {
 			require.NoError(t, err)
-			resource := item.Resource.APIResource().GVR.GroupResource().String()
+			resource := item.Resource.APIResource()
+			if volatile(resource.GVR.GroupResource().String()) {
+				continue
+			}
 			uid := string(item.Object.GetUID())
-			assert.Empty(t, found[uid], "%s %s is yielded twice", resource, item.Object.GetName())
-			found[uid] = resource
+			assert.Empty(t, found[uid], "%s %s is yielded twice", resource.GVK.Kind, item.Object.GetName())
+			found[uid] = resource.GVK.Kind
 		}
-		maps.DeleteFunc(found, func(_, resource string) bool { return volatile(resource) })
-		assert.Equal(t, want, found)
-		assert.NotEmpty(t, found)
+		listed[metadata] = found
+	}
+	after := kubectlObjects(t)
+
+	lasting := maps.Clone(before)
+	maps.DeleteFunc(lasting, func(uid, _ string) bool { return after[uid] == "" })
+	require.NotEmpty(t, lasting)
+	for metadata, found := range listed {
+		changing := maps.Clone(found)
+		maps.DeleteFunc(changing, func(uid, _ string) bool { return lasting[uid] != "" })
+		for uid, kind := range changing {
+			assert.True(t, before[uid] != "" || after[uid] != "", "metadata %t: kubectl lists no %s %s", metadata, kind, uid)
+			delete(found, uid)
+		}
+		assert.Equal(t, lasting, found, "metadata %t", metadata)
 	}
 }
 
