@@ -26,19 +26,24 @@ import (
 	"github.com/anykind/anykind/controller/sharding"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
+	testclient "github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/faultproxy"
 	"github.com/anykind/anykind/shard"
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Members are processes of one controller over ConfigMaps. A reconcile writes its token into the object, with the resourceVersion, works for
+// Members are processes of one controller over ConfigMaps, divided among the API servers of the sandbox. A reconcile writes its token into the object, with the resourceVersion, works for
 // a moment, and then removes the token. A member that finds another token in place of its own, while its ctx has not ended, has found an
-// overlap. A member reports each token of another member that it replaces: the other one must have been killed or stopped. In the end, all
-// changes must have been reconciled.
+// overlap. A member reports each token of another member that it replaces: the other member must have been killed, stopped or
+// cut off. In the end, all changes must have been reconciled.
 
 const (
 	namespaceEnv = "ANYKIND_SHARDING_NAMESPACE" // makes the test binary a member
-	eventsEnv    = "ANYKIND_SHARDING_EVENTS"    // the number of drawn events, 10 by default
+	addressEnv   = "ANYKIND_SHARDING_ADDRESS"   // of the API server, for a member
+	eventsEnv    = "ANYKIND_SHARDING_EVENTS"    // the number of drawn events, 6 by default
 	seedEnv      = "ANYKIND_SHARDING_SEED"
 	objectsEnv   = "ANYKIND_SHARDING_OBJECTS"
 
@@ -58,7 +63,7 @@ func TestProcess_Member(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), syscall.SIGTERM)
 	defer stop()
-	client := controllertest.Connect(t)
+	client := testclient.Connect(t, "admin", func(cfg *transport.Config) { cfg.Server = "https://" + os.Getenv(addressEnv) })
 	configMaps := controllertest.Resource(t, client, "configmaps").Namespace(namespace)
 	holder := strconv.Itoa(os.Getpid())
 	group, err := sharding.New(controllertest.Resource(t, client, "leases.coordination.k8s.io").Namespace(namespace), "op", shortLeases(holder))
@@ -154,29 +159,51 @@ func (m *processMember) write(ctx context.Context, obj *unstructured.Object, tok
 	return m.configMaps.Update(ctx, obj, nil)
 }
 
+// process is a member's process with its own link to an API server.
+type process struct {
+	*exec.Cmd
+
+	link *faultproxy.Link
+}
+
 // processes are the processes of TestProcesses_NoOverlap.
 type processes struct {
 	t         *testing.T
 	namespace string
+	servers   []string
 	random    *rand.Rand
 
 	mu        sync.Mutex
-	running   []*exec.Cmd
-	disturbed map[string]bool // holders: killed and stopped processes
+	running   []process
+	started   int
+	disturbed map[string]bool // holders: killed, stopped and cut off processes
 	counts    map[string]int
 	problems  []string
 	unowned   int
 	readers   sync.WaitGroup
 }
 
+// serverAddresses returns the host and port of each API server of the sandbox.
+func serverAddresses(t *testing.T) (addresses []string) {
+	t.Helper()
+	for _, path := range cluster.Kubeconfigs(t) {
+		cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: path, Context: "admin"})
+		require.NoError(t, err)
+		addresses = append(addresses, strings.TrimPrefix(cfg.Server, "https://"))
+	}
+	return addresses
+}
+
 func (p *processes) start() {
+	link := faultproxy.NewLink(p.t, p.servers[p.started%len(p.servers)])
+	p.started++
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProcess_Member$", "-test.count=1")
-	cmd.Env = append(os.Environ(), namespaceEnv+"="+p.namespace)
+	cmd.Env = append(os.Environ(), namespaceEnv+"="+p.namespace, addressEnv+"="+link.Address())
 	cmd.Stderr = os.Stderr
 	output, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	require.NoError(p.t, cmd.Start())
-	p.running = append(p.running, cmd)
+	p.running = append(p.running, process{cmd, link})
 	p.readers.Go(func() {
 		for lines := bufio.NewScanner(output); lines.Scan(); {
 			p.handle(strings.Fields(lines.Text()), lines.Text())
@@ -208,47 +235,56 @@ func (p *processes) handle(words []string, line string) {
 	}
 }
 
-func (p *processes) disturb(cmd *exec.Cmd, signal syscall.Signal) {
+// disturb records that the tokens of a process may be replaced from now on.
+func (p *processes) disturb(disturbed process) {
 	p.mu.Lock()
-	p.disturbed[strconv.Itoa(cmd.Process.Pid)] = true
-	p.mu.Unlock()
-	require.NoError(p.t, cmd.Process.Signal(signal))
+	defer p.mu.Unlock()
+	p.disturbed[strconv.Itoa(disturbed.Process.Pid)] = true
 }
 
-func (p *processes) remove(i int) *exec.Cmd {
-	cmd := p.running[i]
+func (p *processes) remove(i int) process {
+	removed := p.running[i]
 	p.running = slices.Delete(p.running, i, i+1)
-	return cmd
+	return removed
 }
 
 // event draws and executes an event.
 func (p *processes) event() string {
 	i := p.random.IntN(len(p.running))
-	switch draw := p.random.IntN(4); {
-	case draw == 0 && len(p.running) < 4 || len(p.running) == 1:
+	// A little longer than a lease, so that other members have its objects when the process continues.
+	pause := time.Duration(3500+p.random.IntN(2000)) * time.Millisecond
+	switch draw := p.random.IntN(5); {
+	case draw == 0 && len(p.running) < 8 || len(p.running) == 1:
 		p.start()
 		return "add"
 	case draw == 1:
-		cmd := p.remove(i)
-		p.disturb(cmd, syscall.SIGKILL)
-		_ = cmd.Wait()
+		killed := p.remove(i)
+		p.disturb(killed)
+		_ = killed.Process.Kill()
+		_ = killed.Wait()
 		p.start()
 		return "kill"
 	case draw == 2:
-		cmd := p.running[i]
-		p.disturb(cmd, syscall.SIGSTOP)
-		time.Sleep(time.Duration(3500+p.random.IntN(2000)) * time.Millisecond)
-		require.NoError(p.t, cmd.Process.Signal(syscall.SIGCONT))
+		p.disturb(p.running[i])
+		require.NoError(p.t, p.running[i].Process.Signal(syscall.SIGSTOP))
+		time.Sleep(pause)
+		require.NoError(p.t, p.running[i].Process.Signal(syscall.SIGCONT))
 		return "stop"
+	case draw == 3:
+		p.disturb(p.running[i])
+		p.running[i].link.Cut()
+		time.Sleep(pause)
+		p.running[i].link.Restore()
+		return "partition"
 	default:
 		p.drain(p.remove(i))
 		return "drain"
 	}
 }
 
-func (p *processes) drain(cmd *exec.Cmd) {
-	require.NoError(p.t, cmd.Process.Signal(syscall.SIGTERM))
-	assert.NoError(p.t, cmd.Wait())
+func (p *processes) drain(drained process) {
+	require.NoError(p.t, drained.Process.Signal(syscall.SIGTERM))
+	assert.NoError(p.t, drained.Wait())
 }
 
 func number(t *testing.T, env string, otherwise int) int {
@@ -261,7 +297,7 @@ func number(t *testing.T, env string, otherwise int) int {
 	return otherwise
 }
 
-// TestProcesses_NoOverlap kills, stops, drains and adds members in a drawn sequence, while the objects change.
+// TestProcesses_NoOverlap kills, stops, cuts off, drains and adds members in a drawn sequence, while the objects change.
 func TestProcesses_NoOverlap(t *testing.T) {
 	client, namespace := controllertest.NewNamespace(t)
 	configMaps := controllertest.Resource(t, client, "configmaps").Namespace(namespace)
@@ -279,11 +315,14 @@ func TestProcesses_NoOverlap(t *testing.T) {
 	}
 	creators.Wait()
 	seed := uint64(number(t, seedEnv, 1))
-	p := &processes{t: t, namespace: namespace, random: rand.New(rand.NewPCG(seed, 1)), disturbed: map[string]bool{}, counts: map[string]int{}}
+	p := &processes{
+		t: t, namespace: namespace, servers: serverAddresses(t), random: rand.New(rand.NewPCG(seed, 1)),
+		disturbed: map[string]bool{}, counts: map[string]int{},
+	}
 	defer func() {
-		for _, cmd := range p.running {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+		for _, left := range p.running {
+			_ = left.Process.Kill()
+			_ = left.Wait()
 		}
 		p.readers.Wait()
 	}()
@@ -318,7 +357,7 @@ func TestProcesses_NoOverlap(t *testing.T) {
 	p.readers.Wait()
 	assert.Empty(t, p.problems)
 	assert.NotZero(t, p.counts["reconciled"])
-	t.Logf("seed %d: events %v, %d changes of %d objects, %v, at most %d ms without an owner in total", seed, events, changed, objects, p.counts, p.unowned)
+	t.Logf("seed %d, %d API servers: events %v, %d changes of %d objects, %v, at most %d ms without an owner in total", seed, len(p.servers), events, changed, objects, p.counts, p.unowned)
 }
 
 // requireReconciled waits until every object has been reconciled since its last change.
