@@ -248,6 +248,26 @@ func TestGroup_AdministratorDeletesLeases(t *testing.T) {
 	}
 }
 
+func TestGroup_JoinsSlowServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, server := controllertest.New(t)
+		w := newWork()
+		var sent atomic.Int32
+		m := w.join(t, server, "member", func(r *http.Request) error {
+			if sent.Add(1) > 5 || r.URL.Query().Get("watch") != "" {
+				return nil
+			}
+			<-r.Context().Done() // no response within the time-out of a round
+			return r.Context().Err()
+		})
+		time.Sleep(2 * time.Minute)
+		w.requireAll(t)
+		m.stop()
+		require.NoError(t, <-m.ended)
+		assert.Greater(t, sent.Load(), int32(5))
+	})
+}
+
 // TestGroup_NoOverlapDespiteFaults has members come and go while requests and responses are lost or late, and while an administrator
 // deletes Leases. The seed of a failure repeats it.
 func TestGroup_NoOverlapDespiteFaults(t *testing.T) {

@@ -2,9 +2,7 @@ package sharding
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,7 +59,7 @@ func (g *Group) recordRound(ctx context.Context, err error) {
 	if isNew && err != nil {
 		g.log.Warn("the member's lease cannot be renewed", "error", err)
 	}
-	if err != nil && !g.isJoined && !isTransient && retry.IsTerminal(err) && !retry.IsConflict(err) {
+	if err != nil && !g.isJoined && !isTransient && retry.IsRejected(err) && !retry.IsConflict(err) {
 		g.fail(err)
 	}
 }
@@ -143,7 +141,7 @@ func (g *Group) createLease(ctx context.Context) (*leaseObject, error) {
 			return lease, err
 		}
 	}
-	g.joining = g.name + "-" + strings.ToLower(rand.Text()[:16])
+	g.joining = g.name + "-" + retry.RandomName(ctx)
 	lease := g.newLease(g.joining)
 	g.applySpec(lease)
 	return g.leases.Create(ctx, lease, nil)

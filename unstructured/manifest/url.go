@@ -54,7 +54,7 @@ func openURL(ctx context.Context, client *http.Client, address string) (io.ReadC
 	backoff := retry.Backoff{Min: 200 * time.Millisecond, Max: time.Second}
 	for n := 1; ; n++ {
 		body, err := requestURL(ctx, client, address)
-		if err == nil || ctx.Err() != nil || retry.IsTerminal(err) || n == maxAttempts {
+		if err == nil || ctx.Err() != nil || retry.IsRejected(err) || n == maxAttempts {
 			return body, err
 		}
 		if ended := backoff.Wait(ctx, n); ended != nil {
