@@ -35,10 +35,11 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Members are processes of one controller over ConfigMaps, divided among the API servers of the sandbox. A reconcile writes its token into the object, with the resourceVersion, works for
-// a moment, and then removes the token. A member that finds another token in place of its own, while its ctx has not ended, has found an
-// overlap. A member reports each token of another member that it replaces: the other member must have been killed, stopped or
-// cut off. In the end, all changes must have been reconciled.
+// Members are processes of one controller over ConfigMaps, divided among the API servers of the sandbox. A reconcile writes its token
+// into the object, with the resourceVersion, works for a moment, and then removes the token. A member that finds another token in place
+// of its own, while its ctx has not ended, has found an overlap. A member reports each token of another member that it replaces: the
+// other member must have been killed, or must have reported that the reconcile was broken off. In the end, all changes must have been
+// reconciled.
 
 const (
 	namespaceEnv = "ANYKIND_SHARDING_NAMESPACE" // makes the test binary a member
@@ -66,11 +67,14 @@ func TestProcess_Member(t *testing.T) {
 	client := testclient.Connect(t, "admin", func(cfg *transport.Config) { cfg.Server = "https://" + os.Getenv(addressEnv) })
 	configMaps := controllertest.Resource(t, client, "configmaps").Namespace(namespace)
 	holder := strconv.Itoa(os.Getpid())
+	m := &processMember{holder: holder}
+	m.report("start")
 	group, err := sharding.New(controllertest.Resource(t, client, "leases.coordination.k8s.io").Namespace(namespace), "op", shortLeases(holder))
 	require.NoError(t, err)
 	objects := cache.New(configMaps, &cache.Options[unstructured.Object]{LabelSelector: "app=sharded", Shard: shard.New(shard.UID)})
-	m := &processMember{configMaps: objects.TrackWrites(configMaps), objects: objects, holder: holder}
-	require.NoError(t, group.Run(ctx, func(ctx context.Context) error {
+	m.configMaps = objects.TrackWrites(configMaps)
+	m.objects = objects
+	err = group.Run(ctx, func(ctx context.Context) error {
 		var cached sync.WaitGroup
 		defer cached.Wait()
 		cached.Go(func() { _ = objects.Run(ctx) })
@@ -79,7 +83,10 @@ func TestProcess_Member(t *testing.T) {
 			return nil
 		}
 		return err
-	}))
+	})
+	if !errors.Is(err, context.Canceled) { // stopped before it has joined
+		require.NoError(t, err)
+	}
 	m.report("unowned", group.Health().Unowned.Milliseconds())
 	m.report("end")
 }
@@ -113,6 +120,12 @@ func (m *processMember) reconcile(ctx context.Context, key types.NamespacedName)
 	m.count++
 	token := fmt.Sprint(m.holder, "-", m.count)
 	m.mu.Unlock()
+	isDone := false
+	defer func() {
+		if !isDone { // the token may have been written
+			m.report("broken-off", token)
+		}
+	}()
 	written, err := m.write(ctx, obj, token, annotations[seenAnnotation])
 	if err != nil {
 		return 0, err
@@ -122,16 +135,13 @@ func (m *processMember) reconcile(ctx context.Context, key types.NamespacedName)
 	}
 	time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
 	for {
-		cleared, err := m.write(ctx, written, "", n)
+		_, err := m.write(ctx, written, "", n)
 		if err == nil {
 			m.report("reconciled")
-			_ = cleared
+			isDone = true
 			return 0, nil
 		}
 		if !retry.IsConflict(err) {
-			if ctx.Err() != nil || strings.Contains(err.Error(), "not sent") {
-				m.report("fenced")
-			}
 			return 0, err
 		}
 		// A user has changed the object, or a member: this is an overlap, unless the ctx has ended.
@@ -163,7 +173,8 @@ func (m *processMember) write(ctx context.Context, obj *unstructured.Object, tok
 type process struct {
 	*exec.Cmd
 
-	link *faultproxy.Link
+	link    *faultproxy.Link
+	started <-chan struct{} // closed when it handles SIGTERM
 }
 
 // processes are the processes of TestProcesses_NoOverlap.
@@ -175,10 +186,13 @@ type processes struct {
 
 	mu        sync.Mutex
 	running   []process
-	started   int
-	disturbed map[string]bool // holders: killed, stopped and cut off processes
+	count     int
+	killed    map[string]bool   // holders
+	brokenOff map[string]bool   // tokens
+	replaced  map[string]string // tokens, with the report
 	counts    map[string]int
 	problems  []string
+	output    []string // other lines of the processes
 	unowned   int
 	readers   sync.WaitGroup
 }
@@ -195,17 +209,23 @@ func serverAddresses(t *testing.T) (addresses []string) {
 }
 
 func (p *processes) start() {
-	link := faultproxy.NewLink(p.t, p.servers[p.started%len(p.servers)])
-	p.started++
+	link := faultproxy.NewLink(p.t, p.servers[p.count%len(p.servers)])
+	p.count++
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProcess_Member$", "-test.count=1")
 	cmd.Env = append(os.Environ(), namespaceEnv+"="+p.namespace, addressEnv+"="+link.Address())
 	cmd.Stderr = os.Stderr
 	output, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	require.NoError(p.t, cmd.Start())
-	p.running = append(p.running, process{cmd, link})
+	started := make(chan struct{})
+	p.running = append(p.running, process{cmd, link, started})
 	p.readers.Go(func() {
+		isStarted := false
 		for lines := bufio.NewScanner(output); lines.Scan(); {
+			if !isStarted && strings.HasSuffix(lines.Text(), " start") {
+				isStarted = true
+				close(started)
+			}
 			p.handle(strings.Fields(lines.Text()), lines.Text())
 		}
 	})
@@ -215,7 +235,8 @@ func (p *processes) handle(words []string, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(words) < 3 || words[0] != "report" {
-		if strings.Contains(line, "FAIL") || strings.Contains(line, "Error:") {
+		p.output = append(p.output, line)
+		if strings.Contains(line, "FAIL") {
 			p.problems = append(p.problems, line)
 		}
 		return
@@ -224,22 +245,16 @@ func (p *processes) handle(words []string, line string) {
 	switch words[2] {
 	case "OVERLAP":
 		p.problems = append(p.problems, line)
+	case "broken-off":
+		p.brokenOff[words[3]] = true
 	case "replaced":
-		holder, _, _ := strings.Cut(words[3], "-")
-		if !p.disturbed[holder] && holder != words[1] {
-			p.problems = append(p.problems, "of a process that was not disturbed: "+line)
+		if !strings.HasPrefix(words[3], words[1]+"-") {
+			p.replaced[words[3]] = line
 		}
 	case "unowned":
 		milliseconds, _ := strconv.Atoi(words[3])
 		p.unowned = max(p.unowned, milliseconds)
 	}
-}
-
-// disturb records that the tokens of a process may be replaced from now on.
-func (p *processes) disturb(disturbed process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.disturbed[strconv.Itoa(disturbed.Process.Pid)] = true
 }
 
 func (p *processes) remove(i int) process {
@@ -259,19 +274,17 @@ func (p *processes) event() string {
 		return "add"
 	case draw == 1:
 		killed := p.remove(i)
-		p.disturb(killed)
+		p.killed[strconv.Itoa(killed.Process.Pid)] = true
 		_ = killed.Process.Kill()
 		_ = killed.Wait()
 		p.start()
 		return "kill"
 	case draw == 2:
-		p.disturb(p.running[i])
 		require.NoError(p.t, p.running[i].Process.Signal(syscall.SIGSTOP))
 		time.Sleep(pause)
 		require.NoError(p.t, p.running[i].Process.Signal(syscall.SIGCONT))
 		return "stop"
 	case draw == 3:
-		p.disturb(p.running[i])
 		p.running[i].link.Cut()
 		time.Sleep(pause)
 		p.running[i].link.Restore()
@@ -283,6 +296,11 @@ func (p *processes) event() string {
 }
 
 func (p *processes) drain(drained process) {
+	select {
+	case <-drained.started:
+	case <-time.After(controllertest.Timeout):
+		require.Fail(p.t, "a process does not start")
+	}
 	require.NoError(p.t, drained.Process.Signal(syscall.SIGTERM))
 	assert.NoError(p.t, drained.Wait())
 }
@@ -317,7 +335,7 @@ func TestProcesses_NoOverlap(t *testing.T) {
 	seed := uint64(number(t, seedEnv, 1))
 	p := &processes{
 		t: t, namespace: namespace, servers: serverAddresses(t), random: rand.New(rand.NewPCG(seed, 1)),
-		disturbed: map[string]bool{}, counts: map[string]int{},
+		killed: map[string]bool{}, brokenOff: map[string]bool{}, replaced: map[string]string{}, counts: map[string]int{},
 	}
 	defer func() {
 		for _, left := range p.running {
@@ -355,7 +373,14 @@ func TestProcesses_NoOverlap(t *testing.T) {
 		p.drain(p.remove(0))
 	}
 	p.readers.Wait()
-	assert.Empty(t, p.problems)
+	for token, report := range p.replaced {
+		if holder, _, _ := strings.Cut(token, "-"); !p.killed[holder] && !p.brokenOff[token] {
+			p.problems = append(p.problems, "of a reconcile that was not broken off: "+report)
+		}
+	}
+	if !assert.Empty(t, p.problems) {
+		t.Log(strings.Join(p.output, "\n"))
+	}
 	assert.NotZero(t, p.counts["reconciled"])
 	t.Logf("seed %d, %d API servers: events %v, %d changes of %d objects, %v, at most %d ms without an owner in total", seed, len(p.servers), events, changed, objects, p.counts, p.unowned)
 }
