@@ -88,12 +88,12 @@ func (c *choices) index(key string, count int) int {
 	return chosen
 }
 
-// jitter returns the random part of a delay. It depends on seed, now and limit only.
-func (c *choices) jitter(now time.Duration, limit time.Duration) time.Duration {
+// jitter returns the random part of a delay. It depends on seed, the process, now and limit only.
+func (c *choices) jitter(process string, now, limit time.Duration) time.Duration {
 	if limit <= 0 || c.seed == 0 {
 		return 0
 	}
-	return time.Duration(c.hash("jitter "+now.String()+limit.String()) % uint64(limit+1)) //nolint:gosec // below limit
+	return time.Duration(c.hash(process+"jitter "+now.String()+limit.String()) % uint64(limit+1)) //nolint:gosec // below limit
 }
 
 func (c *choices) hash(text string) uint64 {

@@ -124,6 +124,9 @@ var delays = [...]time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond, 
 // outages are the times between a crash and the restart.
 var outages = [...]time.Duration{10 * time.Millisecond, time.Second, 15 * time.Second, 45 * time.Second} //nolint:gochecknoglobals // a constant
 
+// stops are the times for which a process is stopped: after its deadline for renewals, and after the expiry of its lease.
+var stops = [...]time.Duration{12 * time.Second, 40 * time.Second} //nolint:gochecknoglobals // a constant
+
 // pauses are the times between the users' steps. pauses[0] lets the controller finish.
 var pauses = [...]time.Duration{10 * time.Second, 0, 3 * time.Millisecond, 50 * time.Millisecond, time.Second, 30 * time.Second} //nolint:gochecknoglobals // a constant
 

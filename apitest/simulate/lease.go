@@ -17,16 +17,21 @@ const (
 	defaultTerm   = 15 * time.Second // of a Lease without a duration
 )
 
-// loseLease fails all renewals until the lease has expired. Then a rival candidate holds the lease for rivalTerm.
-func (r *run) loseLease(about request) {
+// loseLease fails the process's renewals until the lease has expired. If the program has one process, a rival candidate then holds the
+// lease for rivalTerm.
+func (p *process) loseLease(about request) {
+	r := p.run
 	lease := r.leaseOf(about)
 	term := defaultTerm
 	if seconds, found, _ := unstructured.Get[int64](lease, "spec", "leaseDurationSeconds"); found {
 		term = time.Duration(seconds) * time.Second
 	}
 	renewed := time.Now()
-	r.leaseLostUntil = renewed.Add(term + 2*time.Second)
+	p.leaseLostUntil = renewed.Add(term + 2*time.Second)
 	r.disturb(term + 2*time.Second + rivalTerm + 2*term)
+	if r.scenario.processes() > 1 {
+		return
+	}
 	go func() {
 		number := strconv.Itoa(r.scheduler.number("rival"))
 		if r.scheduler.wait(r.ctx, "rival #"+number, term+time.Second) != nil || r.setHolder(about, rivalIdentity) != nil {

@@ -42,6 +42,8 @@ func (l *link) RoundTrip(req *http.Request) (*http.Response, error) {
 	delay := latency
 	if l.process != nil {
 		delay += l.run.choices.delay(key, "requests")
+		l.process.mayStop(key)
+		delay += l.process.remainingStop()
 	}
 	if err := l.run.scheduler.wait(ctx, key, delay); err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func (l *link) name() string {
 	if l.process == nil {
 		return "user"
 	}
-	return "controller"
+	return l.process.name
 }
 
 // arrive lets the server handle a request. Arrivals are serialized.

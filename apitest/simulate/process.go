@@ -23,6 +23,9 @@ const (
 // process is a life of the program under test; see Process.
 type process struct {
 	run     *run
+	number  int    // from 0
+	name    string // Process.Name
+	prefix  string // of keys of choices: the name, and "" for the only process
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	ended   chan struct{}
@@ -30,11 +33,21 @@ type process struct {
 	crashed bool
 	seen    map[objectID]*unstructured.Object // nil: seen as absent
 	leases  map[objectID]string               // its identity in each lease it has held
+
+	leaseLostUntil time.Time
+	stoppedUntil   time.Time
 }
 
-// startProcess starts the program, in the context of the run.
-func (r *run) startProcess() error {
-	p := &process{run: r, ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{}, leases: map[objectID]string{}}
+// startProcess starts a process of the program, in the context of the run.
+func (r *run) startProcess(number int) error {
+	p := &process{
+		run: r, number: number, name: "controller", ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{},
+		leases: map[objectID]string{},
+	}
+	if r.scenario.processes() > 1 {
+		p.name += "-" + strconv.Itoa(number+1)
+		p.prefix = p.name + " "
+	}
 	ctx, cancel := context.WithCancelCause(workqueue.WithScheduler(r.ctx, p.workqueueScheduler()))
 	p.ctx = ctx
 	p.cancel = cancel
@@ -43,7 +56,7 @@ func (r *run) startProcess() error {
 		return err
 	}
 	r.mu.Lock()
-	r.process = p
+	r.processes[number] = p
 	r.mu.Unlock()
 	go labeled(ctx, r.label, func() {
 		defer close(p.ended)
@@ -70,7 +83,7 @@ func (r *run) connect(p *process) (*Process, *dynamic.Client, error) {
 		return nil, nil, err
 	}
 	client := dynamic.New(conn, nil)
-	return &Process{Client: client, Config: cfg, HTTPClient: &http.Client{Transport: l}, URL: r.server.URL}, client, nil
+	return &Process{Name: l.name(), Client: client, Config: cfg, HTTPClient: &http.Client{Transport: l}, URL: r.server.URL}, client, nil
 }
 
 // CloseIdleConnections is for http.Client.
@@ -83,13 +96,17 @@ func (l *link) CloseIdleConnections() {
 // workqueueScheduler returns the scheduler of the work queues of a process.
 func (p *process) workqueueScheduler() *workqueue.Scheduler {
 	s := p.run.retryScheduler()
+	s.Jitter = func(limit time.Duration) time.Duration {
+		return p.run.choices.jitter(p.prefix, p.run.scheduler.now(), limit)
+	}
+	s.Name = func() string { return p.name + "-" + strconv.Itoa(p.run.scheduler.number("name of "+p.name)) }
 	s.OnGet = func(ctx context.Context) {
-		key := "controller worker"
+		key := p.name + " worker"
 		key += " #" + strconv.Itoa(p.run.scheduler.number(key))
-		_ = p.run.scheduler.wait(ctx, key, p.run.choices.delay(key, "workers"))
+		_ = p.run.scheduler.wait(ctx, key, p.run.choices.delay(key, "workers")+p.remainingStop())
 	}
 	s.Choose = func(keys []string) int {
-		key := "key of the queue"
+		key := p.prefix + "key of the queue"
 		key += " #" + strconv.Itoa(p.run.scheduler.number(key))
 		chosen := p.run.choices.index(key, len(keys))
 		p.run.choices.describe(key, keys[chosen])
@@ -106,14 +123,15 @@ func (r *run) retryScheduler() *workqueue.Scheduler {
 		Backoff: func(_ string, failures int) time.Duration {
 			return min(5*time.Millisecond<<min(failures-1, 17), 1000*time.Second)
 		},
-		Jitter: func(limit time.Duration) time.Duration { return r.choices.jitter(r.scheduler.now(), limit) },
+		Jitter: func(limit time.Duration) time.Duration { return r.choices.jitter("", r.scheduler.now(), limit) },
+		Name:   func() string { return "user-" + strconv.Itoa(r.scheduler.number("name of user")) },
 	}
 }
 
 // crash ends the process like SIGKILL: none of its requests arrives any more.
 func (p *process) crash() {
 	p.crashed = true
-	p.run.trace.add("controller", "CRASHES")
+	p.run.trace.add(p.name, "CRASHES")
 	p.cancel(errCrashed)
 }
 
@@ -135,10 +153,10 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// supervise restarts the program until the run stops it, like a Deployment.
-func (r *run) supervise(ctx context.Context) {
+// supervise restarts a process of the program until the run stops it, like a Deployment.
+func (r *run) supervise(ctx context.Context, number int) {
 	for failures := 0; ; failures++ {
-		p := r.currentProcess()
+		p := r.currentProcess(number)
 		select {
 		case <-p.ended:
 		case <-ctx.Done():
@@ -148,36 +166,56 @@ func (r *run) supervise(ctx context.Context) {
 			return
 		}
 		var delay time.Duration
-		key := "start of process #" + strconv.Itoa(r.scheduler.number("start of process"))
+		key := p.prefix + "start of process"
+		key += " #" + strconv.Itoa(r.scheduler.number(key))
 		if p.crashed {
 			delay = outages[r.choices.choose(key, alternatives{"outages", []int{200, 200, 200}})]
 			r.choices.describe(key, "after "+delay.String())
 		} else {
-			r.noteEnd(p.err)
+			p.noteEnd()
 			delay = min(time.Second<<min(failures, 6), maxRestartDelay)
 		}
 		r.disturb(delay)
 		if r.scheduler.wait(ctx, key, delay) != nil {
 			return
 		}
-		r.trace.add("controller", "starts again")
-		if err := r.startProcess(); err != nil { //nolint:contextcheck // A new process has the run's context, not the loop's.
+		r.trace.add(p.name, "starts again")
+		if err := r.startProcess(number); err != nil { //nolint:contextcheck // A new process has the run's context, not the loop's.
 			r.fail("start", err)
 			return
 		}
 	}
 }
 
+// remainingStop returns the time for which the process is still stopped: its requests, events and workers wait.
+func (p *process) remainingStop() time.Duration { return max(time.Until(p.stoppedUntil), 0) }
+
+// mayStop stops the process before a request.
+func (p *process) mayStop(key string) {
+	if p.run.scenario.processes() == 1 {
+		return
+	}
+	key = "stop before " + key
+	if chosen := p.run.choices.choose(key, alternatives{"stops of processes", []int{4, 4}}); chosen != 0 {
+		stop := stops[chosen-1]
+		p.stoppedUntil = time.Now().Add(stop)
+		p.run.disturb(stop)
+		p.run.choices.describe(key, stop.String())
+		p.run.trace.add(p.name, "is stopped for "+stop.String())
+	}
+}
+
 // noteEnd records the return of Run before the end of its ctx.
-func (r *run) noteEnd(err error) {
-	r.trace.add("controller", fmt.Sprintf("Run returns: %v", firstLine(err)))
-	if err == nil {
+func (p *process) noteEnd() {
+	r := p.run
+	r.trace.add(p.name, fmt.Sprintf("Run returns: %v", firstLine(p.err)))
+	if p.err == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = r.failures + 1
-	r.failed = err
+	r.failed = p.err
 }
 
 func (r *run) programFailures() int {
@@ -198,7 +236,7 @@ func (r *run) failureSince(count int) error {
 
 // fault chooses the fault of a request.
 func (p *process) fault(req *http.Request, r request, key string, body []byte) fault {
-	if r.isLease() && time.Now().Before(p.run.leaseLostUntil) {
+	if r.isLease() && time.Now().Before(p.leaseLostUntil) {
 		return requestLost
 	}
 	faults, a := faultsOf(r, req, body)
@@ -208,7 +246,7 @@ func (p *process) fault(req *http.Request, r request, key string, body []byte) f
 	}
 	p.run.choices.describe(key, faults[chosen-1].String())
 	if faults[chosen-1] == loseLease {
-		p.run.loseLease(r)
+		p.loseLease(r)
 	}
 	return faults[chosen-1]
 }

@@ -38,13 +38,12 @@ type run struct {
 	running   sync.WaitGroup
 
 	mu             sync.Mutex
-	process        *process
+	processes      []*process
 	failure        *cause
-	history        []string // the keys of arrived requests
-	versions       []string // the resourceVersions of writes
-	failures       int      // returns of Run with an error before the end of ctx
-	failed         error    // the last of these errors
-	leaseLostUntil time.Time
+	history        []string  // the keys of arrived requests
+	versions       []string  // the resourceVersions of writes
+	failures       int       // returns of Run with an error before the end of ctx
+	failed         error     // the last of these errors
 	disturbedUntil time.Time // end of the effects of past faults
 }
 
@@ -81,7 +80,7 @@ func runOnce(t *testing.T, s *Scenario, c *choices, want state, keepTrace bool) 
 	}()
 	var final state
 	synctest.Test(t, func(*testing.T) {
-		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), trace: &trace{isKept: keepTrace, start: time.Now()}}
+		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), processes: make([]*process, s.processes()), trace: &trace{isKept: keepTrace, start: time.Now()}}
 		r.label = rand.Text()
 		final = r.execute(want)
 	})
@@ -221,31 +220,33 @@ func (r *run) simulate(want state) state {
 	return final
 }
 
-// startProgram starts the program under test. The returned stop ends it.
+// startProgram starts the processes of the program under test. The returned stop ends them one after another.
 func (r *run) startProgram() (stop func()) {
-	if err := r.startProcess(); err != nil {
-		r.fail("start", err)
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	ended := make(chan struct{})
-	r.running.Go(func() {
-		defer close(ended)
-		r.supervise(ctx)
-	})
+	var supervisors sync.WaitGroup
+	for number := range r.processes {
+		if err := r.startProcess(number); err != nil {
+			r.fail("start", err)
+			r.processes = r.processes[:number]
+			break
+		}
+		supervisors.Go(func() { r.supervise(ctx, number) })
+	}
 	return func() {
 		cancel()
-		<-ended
-		if err := r.currentProcess().stop(); err != nil {
-			r.fail("end", err)
+		supervisors.Wait()
+		for number := range r.processes {
+			if err := r.currentProcess(number).stop(); err != nil {
+				r.fail("end", err)
+			}
 		}
 	}
 }
 
-func (r *run) currentProcess() *process {
+func (r *run) currentProcess(number int) *process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.process
+	return r.processes[number]
 }
 
 func (r *run) doSteps() {

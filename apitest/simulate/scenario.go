@@ -18,6 +18,9 @@ type Scenario struct {
 	// a new process, so its state must be in the cluster. Run must pass ctx on to the controller: ctx carries the scheduler of the
 	// work queues.
 	Run func(ctx context.Context, p *Process) error
+	// Processes is the number of processes of the program, like the replicas of a Deployment. Each may crash, lose its connection to
+	// Leases and, if there are several, stop for a while as after SIGSTOP. 0 means 1.
+	Processes int
 	// Steps are the users' actions, in this order and at any time. A step may wait for the controller.
 	Steps []Step
 	// Check is called in the final state while the program still runs, in addition to the built-in assertions. It may write. nil
@@ -36,6 +39,8 @@ type Step struct {
 
 // Process is one life of the program under test, from its start to its end or crash. Each Process has its own connections.
 type Process struct {
+	// Name is "controller", or of several processes "controller-1" and so on. A restarted process has its predecessor's name.
+	Name string
 	// Client is a client with all rights. It is closed after Run.
 	Client *dynamic.Client
 	// Config is the configuration of Client, for programs that open their own connections.
@@ -57,6 +62,8 @@ type Options struct {
 	// Replay is the Replay of a Failure: only the run without faults and the failed run are executed.
 	Replay string
 }
+
+func (s *Scenario) processes() int { return max(s.Processes, 1) }
 
 func (s *Scenario) quiet() time.Duration {
 	if s.Quiet > 0 {

@@ -100,7 +100,7 @@ func (p *process) seeList(r request, data []byte) {
 		p.see(idOf(r.resource, obj), obj)
 		names = append(names, strings.Trim(obj.GetNamespace()+"/"+obj.GetName(), "/")+" "+describeState(obj))
 	}
-	p.run.trace.add("controller", fmt.Sprintf("lists %s: %s", r.resource, strings.Join(append(names, fmt.Sprintf("%d in all", len(names))), ", ")))
+	p.run.trace.add(p.name, fmt.Sprintf("lists %s: %s", r.resource, strings.Join(append(names, fmt.Sprintf("%d in all", len(names))), ", ")))
 }
 
 // staleKnowledge describes the objects of which the process has seen an older state than the server's.

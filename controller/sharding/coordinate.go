@@ -2,6 +2,7 @@ package sharding
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -182,7 +183,8 @@ func (g *Group) lead(ctx context.Context, live []string) error {
 // expireMembers deletes the Leases that were not renewed for LeaseDuration, by the monotonic clock of this process. It may stop while the
 // machine is suspended, which only delays the deletion.
 func (g *Group) expireMembers(ctx context.Context) {
-	for name, m := range g.members {
+	for _, name := range slices.Sorted(maps.Keys(g.members)) {
+		m := g.members[name]
 		if m.isGone || name == g.memberName() || time.Since(m.seenAt) < g.opts.LeaseDuration {
 			continue
 		}

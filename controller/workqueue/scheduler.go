@@ -23,11 +23,13 @@ type Scheduler struct {
 	Backoff func(key string, failures int) time.Duration
 	// Jitter returns the random part of a delay, from 0 to limit, of requests, watches, caches and leader elections.
 	Jitter func(limit time.Duration) time.Duration
+	// Name returns a new unique name of lower-case letters, digits and hyphens, such as that of a Lease.
+	Name func() string
 }
 
 // WithScheduler returns a ctx with a Scheduler for the queues of workers, and for all retries of this library.
 func WithScheduler(ctx context.Context, s *Scheduler) context.Context {
-	return context.WithValue(retry.WithRandom(ctx, s.Jitter), schedulerKey{}, s)
+	return context.WithValue(retry.WithRandom(ctx, s.Jitter, s.Name), schedulerKey{}, s)
 }
 
 type schedulerKey struct{}

@@ -21,9 +21,11 @@ package retry
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -85,15 +87,29 @@ func Jitter(ctx context.Context, d time.Duration) time.Duration {
 
 // Random returns a duration from 0 to limit, chosen by the function of [WithRandom] or at random.
 func Random(ctx context.Context, limit time.Duration) time.Duration {
-	if random, _ := ctx.Value(randomKey{}).(func(limit time.Duration) time.Duration); random != nil {
-		return random(limit)
+	if chosen, ok := ctx.Value(randomKey{}).(source); ok {
+		return chosen.duration(limit)
 	}
 	return rand.N(limit + 1) //nolint:gosec // spread, not secrecy
 }
 
-// WithRandom returns a ctx with a deterministic source for Random, for tests.
-func WithRandom(ctx context.Context, random func(limit time.Duration) time.Duration) context.Context {
-	return context.WithValue(ctx, randomKey{}, random)
+// RandomName returns 16 lower-case letters and digits, or the name of the function of [WithRandom].
+func RandomName(ctx context.Context) string {
+	if chosen, ok := ctx.Value(randomKey{}).(source); ok {
+		return chosen.name()
+	}
+	return strings.ToLower(crand.Text()[:16])
+}
+
+// WithRandom returns a ctx with deterministic sources for Random and RandomName, for tests.
+func WithRandom(ctx context.Context, duration func(limit time.Duration) time.Duration, name func() string) context.Context {
+	return context.WithValue(ctx, randomKey{}, source{duration, name})
+}
+
+// source is a source of random durations and names.
+type source struct {
+	duration func(limit time.Duration) time.Duration
+	name     func() string
 }
 
 type randomKey struct{}
