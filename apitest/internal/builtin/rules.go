@@ -216,9 +216,13 @@ func (w *walk) applyToStruct(rules *fieldRules, at *field.Path, fields object) {
 		case len(set) == 0 && (r.name == "oneOf" || r.name == "someOf"):
 			w.errs = append(w.errs, field.Required(at, ""))
 		case len(set) > 1 && r.name == "oneOf":
-			w.errs = append(w.errs, field.Forbidden(at.Child(set[1]), "more than one is set"))
+			w.errs = append(w.errs, field.Forbidden(at.Child(set[1]), notExamined))
 		case len(set) == 0 && (r.name == "exactlyOne" || r.name == "anyOf"), len(set) > 1 && (r.name == "exactlyOne" || r.name == "atMostOne"):
 			w.errs = append(w.errs, field.Invalid(at, "", "one of "+strings.Join(r.args, ", ")+" must be set"))
+		case len(set) != 1 && r.name == "exactlyOneInList": // reported for the list
+			list := at.String()
+			list = list[:strings.LastIndexByte(list, '[')]
+			w.errs = append(w.errs, &field.Error{Type: field.ErrorTypeInvalid, Field: list, BadValue: "", Detail: "one of " + strings.Join(r.args, ", ") + " must be set"})
 		case len(set) != 1 && r.name == "onlyOne":
 			w.notValidated = append(w.notValidated, at.String())
 		}

@@ -25,30 +25,60 @@ func Validate(resource schema.GroupResource, subresource string, obj, old map[st
 	if validate := validators()[resource.String()]; validate != nil && subresource == "" {
 		errs = append(errs, validate(obj, old)...)
 	}
+	errs = withoutUnexamined(errs)
+	if subresource == "" {
+		errs = append(errs, mountsOfInvalidVolumes(resource, obj, errs)...)
+		if resource.String() == "statefulsets.apps" {
+			countClaimVolumes(obj, errs)
+		}
+	}
 	return append(errs, checkDeclared(resource, subresource, obj, old, errs)...), notValidated
+}
+
+// notExamined is the detail of a forbidden field whose content the server does not validate.
+const notExamined = "must not be set here"
+
+// withoutUnexamined removes the errors at and below forbidden fields with the detail notExamined.
+func withoutUnexamined(errs field.ErrorList) field.ErrorList {
+	for _, forbidden := range slices.Clone(errs) {
+		if forbidden.Type != field.ErrorTypeForbidden || forbidden.Detail != notExamined {
+			continue
+		}
+		errs = slices.DeleteFunc(errs, func(err *field.Error) bool {
+			rest, isBelow := strings.CutPrefix(err.Field, forbidden.Field)
+			return isBelow && err != forbidden && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		})
+		for name, reported := range map[string]string{".cephfs": ".cephFS", ".downwardAPI": ".downwarAPI"} { // the server's spellings
+			if prefix, found := strings.CutSuffix(forbidden.Field, name); found {
+				forbidden.Field = prefix + reported
+			}
+		}
+	}
+	return errs
 }
 
 // validators returns the rules of resources that depend on several fields or on the stored object. Other rules are in rules.txt.
 // old is nil for a creation.
 var validators = sync.OnceValue(func() map[string]func(obj, old object) field.ErrorList {
 	return map[string]func(obj, old object) field.ErrorList{
-		"clusterrolebindings.rbac.authorization.k8s.io": validateSubjects,
-		"configmaps":     validateConfigMap,
-		"cronjobs.batch": validateCronJob,
+		"clusterrolebindings.rbac.authorization.k8s.io":  validateSubjects,
+		"clusterroles.rbac.authorization.k8s.io":         validateClusterRole,
+		"configmaps":                                     validateConfigMap,
+		"cronjobs.batch":                                 validateCronJob,
 		"customresourcedefinitions.apiextensions.k8s.io": structural.ValidateDefinition,
-		"daemonsets.apps":                        validateWorkload,
-		"deployments.apps":                       validateDeployment,
-		"events":                                 validateEvent,
-		"jobs.batch":                             validateJob,
-		"persistentvolumeclaims":                 validateClaim,
-		"pods":                                   validatePod,
-		"priorityclasses.scheduling.k8s.io":      validatePriorityClass,
-		"replicasets.apps":                       validateWorkload,
-		"replicationcontrollers":                 validateReplicationController,
-		"rolebindings.rbac.authorization.k8s.io": validateSubjects,
-		"secrets":                                validateSecret,
-		"services":                               validateService,
-		"statefulsets.apps":                      validateStatefulSet,
+		"daemonsets.apps":                                validateWorkload,
+		"deployments.apps":                               validateDeployment,
+		"events":                                         validateEvent,
+		"jobs.batch":                                     validateJob,
+		"persistentvolumeclaims":                         validateClaim,
+		"pods":                                           validatePod,
+		"priorityclasses.scheduling.k8s.io":              validatePriorityClass,
+		"replicasets.apps":                               validateWorkload,
+		"replicationcontrollers":                         validateReplicationController,
+		"rolebindings.rbac.authorization.k8s.io":         validateSubjects,
+		"secrets":                                        validateSecret,
+		"services":                                       validateService,
+		"statefulsets.apps":                              validateStatefulSet,
 	}
 })
 
@@ -69,6 +99,16 @@ func validateEvent(event, _ object) field.ErrorList {
 }
 
 // validateSubjects checks the subjects of a role binding or cluster role binding.
+func validateClusterRole(role, _ object) field.ErrorList {
+	c := &checker{}
+	for i, selector := range nested.Maps(role, "aggregationRule", "clusterRoleSelectors") {
+		if selectorOf(selector) == nil {
+			c.invalid(field.NewPath("aggregationRule", "clusterRoleSelectors").Index(i), "", "invalid label selector")
+		}
+	}
+	return c.errs
+}
+
 func validateSubjects(binding, _ object) field.ErrorList {
 	c := &checker{}
 	for i, subject := range nested.Maps(binding, "subjects") {

@@ -2,9 +2,11 @@ package builtin
 
 import (
 	"slices"
+	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
@@ -17,6 +19,9 @@ func validatePod(pod, old object) field.ErrorList {
 	c.podSpec(at, spec, nil)
 	if old == nil && nested.String(spec, "nodeName") != "" && len(nested.Slice(spec, "schedulingGates")) > 0 {
 		c.add(field.Forbidden(at.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
+	}
+	if old == nil && len(nested.Slice(spec, "ephemeralContainers")) > 0 {
+		c.add(field.Forbidden(at.Child("ephemeralContainers"), "cannot be set on create"))
 	}
 	if old != nil {
 		c.podUpdate(at, spec, nested.Map(old, "spec"))
@@ -93,7 +98,51 @@ func (c *checker) podTemplate(at *field.Path, template object, claims []string) 
 	metadata := nested.Map(template, "metadata")
 	c.add(metavalidation.ValidateLabels(nested.StringMap(metadata, "labels"), at.Child("labels"))...)
 	c.add(apivalidation.ValidateAnnotations(nested.StringMap(metadata, "annotations"), at.Child("annotations"))...)
-	c.podSpec(at.Child("spec"), nested.Map(template, "spec"), claims)
+	spec := nested.Map(template, "spec")
+	if len(nested.Slice(spec, "ephemeralContainers")) > 0 {
+		c.add(field.Forbidden(at.Child("spec", "ephemeralContainers"), "must not be set in templates"))
+	}
+	c.podSpec(at.Child("spec"), spec, claims)
+}
+
+// mountsOfInvalidVolumes returns an error for each mount of a volume with errors: the server does not know these volumes.
+func mountsOfInvalidVolumes(resource schema.GroupResource, obj object, errs field.ErrorList) field.ErrorList {
+	path := podSpecPaths[resource.String()]
+	if path == nil {
+		return nil
+	}
+	c := &checker{}
+	spec := nested.Map(obj, path...)
+	at := field.NewPath(path[0], path[1:]...)
+	invalid := map[string]bool{}
+	for i, volume := range nested.Maps(spec, "volumes") {
+		prefix := at.Child("volumes").Index(i).String()
+		invalid[nested.String(volume, "name")] = slices.ContainsFunc(errs, func(err *field.Error) bool {
+			return strings.HasPrefix(err.Field, prefix) && err.Field != prefix+".name"
+		})
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		for i, container := range nested.Maps(spec, list) {
+			for j, mount := range nested.Maps(container, "volumeMounts") {
+				if name := nested.String(mount, "name"); invalid[name] {
+					c.add(field.NotFound(at.Child(list).Index(i).Child("volumeMounts").Index(j).Child("name"), name))
+				}
+			}
+		}
+	}
+	return c.errs
+}
+
+// podSpecPaths are the paths of the pod specs of resources.
+var podSpecPaths = map[string][]string{
+	"pods":                   {"spec"},
+	"cronjobs.batch":         {"spec", "jobTemplate", "spec", "template", "spec"},
+	"daemonsets.apps":        {"spec", "template", "spec"},
+	"deployments.apps":       {"spec", "template", "spec"},
+	"jobs.batch":             {"spec", "template", "spec"},
+	"replicasets.apps":       {"spec", "template", "spec"},
+	"replicationcontrollers": {"spec", "template", "spec"},
+	"statefulsets.apps":      {"spec", "template", "spec"},
 }
 
 // podSpec checks the relations between volumes and containers, and the resources of containers.
@@ -112,9 +161,12 @@ func (c *checker) podSpec(at *field.Path, spec object, volumes []string) {
 		}
 	}
 	names := map[string]bool{}
-	for _, list := range []string{"containers", "initContainers"} {
+	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		for i, container := range nested.Maps(spec, list) {
 			at := at.Child(list).Index(i)
+			if list == "ephemeralContainers" {
+				c.ephemeralContainer(at, container)
+			}
 			name := nested.String(container, "name")
 			if names[name] && name != "" {
 				c.add(field.Duplicate(at.Child("name"), name))
@@ -131,10 +183,24 @@ func (c *checker) podSpec(at *field.Path, spec object, volumes []string) {
 					fields := nested.Map(container, name)
 					isDropped := len(fields) == 1 && fields["stopSignal"] != nil && spec["os"] == nil
 					if container[name] != nil && !isDropped {
-						c.add(field.Forbidden(at.Child(name), "may not be set for init containers without restartPolicy=Always"))
+						c.add(field.Forbidden(at.Child(name), notExamined))
 					}
 				}
 			}
+		}
+	}
+}
+
+// ephemeralContainer checks the fields without which no container is valid.
+func (c *checker) ephemeralContainer(at *field.Path, container object) {
+	for _, name := range []string{"name", "image"} {
+		if nested.String(container, name) == "" {
+			c.add(field.Required(at.Child(name), ""))
+		}
+	}
+	for _, name := range []string{"lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "resources", "ports"} {
+		if container[name] != nil && !(name == "resources" && isZero(container[name])) {
+			c.add(field.Forbidden(at.Child(name), notExamined))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -25,8 +27,11 @@ func (c *checker) workload(obj object) {
 		c.invalid(at.Child("selector"), "", "an empty selector is invalid")
 	}
 	template := nested.Map(spec, "template")
-	if parsed := selectorOf(selector); parsed != nil && (!parsed.Empty() || obj["kind"] == "DaemonSet") {
+	switch parsed := selectorOf(selector); {
+	case parsed != nil && (!parsed.Empty() || obj["kind"] == "DaemonSet"):
 		c.matches(at, parsed, template)
+	case parsed == nil && selector != nil && obj["kind"] != "DaemonSet":
+		c.invalid(at.Child("selector"), "", "invalid label selector")
 	}
 	var claims []string
 	for _, claim := range nested.Maps(spec, "volumeClaimTemplates") {
@@ -92,6 +97,18 @@ func validateStatefulSet(set, old object) field.ErrorList {
 		c.add(field.Forbidden(at, "updates to fields such as selector, serviceName and volumeClaimTemplates are forbidden"))
 	}
 	return c.errs
+}
+
+// countClaimVolumes changes the index of volumes in errors: in the server's pod template, the volumes of claim templates come first.
+func countClaimVolumes(set object, errs field.ErrorList) {
+	claims := len(nested.Slice(set, "spec", "volumeClaimTemplates"))
+	for _, err := range errs {
+		rest, isVolume := strings.CutPrefix(err.Field, "spec.template.spec.volumes[")
+		if number, rest, found := strings.Cut(rest, "]"); isVolume && found {
+			index, _ := strconv.Atoi(number)
+			err.Field = fmt.Sprintf("spec.template.spec.volumes[%d]%s", index+claims, rest)
+		}
+	}
 }
 
 func validateReplicationController(controller, _ object) field.ErrorList {
@@ -221,7 +238,11 @@ func (c *checker) generatedSelector(at *field.Path, job, spec object) {
 			c.invalid(at, value, "must be '"+want+"'")
 		}
 	}
-	if match := nested.Map(selector, "matchLabels"); len(selector) != 1 || len(match) != 1 || match["batch.kubernetes.io/controller-uid"] != uid {
+	generated := labels.Set{
+		"controller-uid": uid, "batch.kubernetes.io/controller-uid": uid,
+		"job-name": nested.String(job, "metadata", "name"), "batch.kubernetes.io/job-name": nested.String(job, "metadata", "name"),
+	}
+	if parsed := selectorOf(selector); parsed != nil && !parsed.Matches(generated) {
 		c.invalid(at.Child("selector"), "", "`selector` not auto-generated")
 	}
 }

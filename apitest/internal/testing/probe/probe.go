@@ -56,7 +56,7 @@ func (s Server) send(t testing.TB, method, path string, query url.Values, object
 	if !errors.As(err, &status) {
 		return outcome{code: 599, message: err.Error()}, nil
 	}
-	o := outcome{code: status.ErrStatus.Code, reason: status.ErrStatus.Reason, message: status.ErrStatus.Message}
+	o := outcome{code: status.ErrStatus.Code, reason: status.ErrStatus.Reason, message: status.ErrStatus.Message, warnings: response.Warnings}
 	if status.ErrStatus.Details != nil {
 		for _, cause := range status.ErrStatus.Details.Causes {
 			o.causes = append(o.causes, string(cause.Type)+" "+cause.Field)

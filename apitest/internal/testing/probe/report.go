@@ -68,16 +68,27 @@ func (r *Report) add(p *probe, f fault, results [2]outcome) {
 	case want.accepted() && !got.accepted() && !strings.HasSuffix(f.field(), "nodePort"): // a dry run allocates no ports
 		row.Differing++
 		r.TooStrict = append(r.TooStrict, found)
-	case !want.accepted() && (want.code != got.code || want.reason != got.reason || !slices.Equal(want.causes, got.causes)):
+	case !want.accepted() && !hasCauses(want, got):
 		r.OtherCause = append(r.OtherCause, found)
 	}
+}
+
+// hasCauses reports whether two rejections have the same code, reason and causes, except for causes in fields that apitest warns about.
+func hasCauses(want, got outcome) bool {
+	isMissing := func(cause string) bool {
+		_, field, _ := strings.Cut(cause, " ")
+		return !slices.Contains(got.causes, cause) && !isWarnedField(field, got.warnings)
+	}
+	isExtra := func(cause string) bool { return !slices.Contains(want.causes, cause) }
+	return want.code == got.code && want.reason == got.reason && !slices.ContainsFunc(want.causes, isMissing) && !slices.ContainsFunc(got.causes, isExtra)
 }
 
 var notValidated = regexp.MustCompile(`^apitest: (.+) was not validated$`)
 
 // isWarned reports whether a warning names the field of a fault, a field around it or a field inside.
-func isWarned(f fault, warnings []string) bool {
-	field := f.field()
+func isWarned(f fault, warnings []string) bool { return isWarnedField(f.field(), warnings) }
+
+func isWarnedField(field string, warnings []string) bool {
 	return slices.ContainsFunc(warnings, func(text string) bool {
 		parts := notValidated.FindStringSubmatch(text)
 		return parts != nil && (isWithin(field, parts[1]) || isWithin(parts[1], field))

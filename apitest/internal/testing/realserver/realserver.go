@@ -75,21 +75,18 @@ func (s *Server) Write(t testing.TB, method, path string, query url.Values, obj 
 // Send sends a body as it is and returns the result, or the Status as an error.
 func (s *Server) Send(t testing.TB, method, path string, query url.Values, mediaType string, body []byte) (Response, error) {
 	t.Helper()
-	response, err := s.conn.Do(t.Context(), &transport.Request{
+	ctx, warnings := transport.CollectWarnings(t.Context())
+	response, err := s.conn.Do(ctx, &transport.Request{
 		Method: method, Path: path, Query: query, Header: http.Header{"Content-Type": {mediaType}}, Body: body,
 	})
 	if err != nil {
-		return Response{}, err
+		return Response{Warnings: warnings.All()}, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	result := Response{}
+	result := Response{Warnings: warnings.All()}
 	require.NoError(t, utiljson.Unmarshal(content, &result.Object))
-	for _, warning := range response.Header["Warning"] {
-		text := strings.TrimSuffix(strings.TrimPrefix(warning, `299 - "`), `"`)
-		result.Warnings = append(result.Warnings, strings.ReplaceAll(text, `\"`, `"`))
-	}
 	return result, nil
 }
 
