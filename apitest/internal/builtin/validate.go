@@ -98,7 +98,7 @@ func validateEvent(event, _ object) field.ErrorList {
 	return nil
 }
 
-// validateSubjects checks the subjects of a role binding or cluster role binding.
+// validateClusterRole checks the selectors of an aggregated cluster role.
 func validateClusterRole(role, _ object) field.ErrorList {
 	c := &checker{}
 	for i, selector := range nested.Maps(role, "aggregationRule", "clusterRoleSelectors") {
@@ -109,6 +109,7 @@ func validateClusterRole(role, _ object) field.ErrorList {
 	return c.errs
 }
 
+// validateSubjects checks the subjects of a role binding or cluster role binding.
 func validateSubjects(binding, _ object) field.ErrorList {
 	c := &checker{}
 	for i, subject := range nested.Maps(binding, "subjects") {

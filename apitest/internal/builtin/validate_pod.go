@@ -107,8 +107,11 @@ func (c *checker) podTemplate(at *field.Path, template object, claims []string) 
 
 // mountsOfInvalidVolumes returns an error for each mount of a volume with errors: the server does not know these volumes.
 func mountsOfInvalidVolumes(resource schema.GroupResource, obj object, errs field.ErrorList) field.ErrorList {
-	path := podSpecPaths[resource.String()]
-	if path == nil {
+	path := podSpecPath(resource.String())
+	switch {
+	case resource.String() == "pods":
+		path = []string{"spec"}
+	case path == nil:
 		return nil
 	}
 	c := &checker{}
@@ -118,7 +121,7 @@ func mountsOfInvalidVolumes(resource schema.GroupResource, obj object, errs fiel
 	for i, volume := range nested.Maps(spec, "volumes") {
 		prefix := at.Child("volumes").Index(i).String()
 		invalid[nested.String(volume, "name")] = slices.ContainsFunc(errs, func(err *field.Error) bool {
-			return strings.HasPrefix(err.Field, prefix) && err.Field != prefix+".name"
+			return strings.HasPrefix(err.Field, prefix) && err.Type != field.ErrorTypeDuplicate
 		})
 	}
 	for _, list := range []string{"containers", "initContainers"} {
@@ -131,18 +134,6 @@ func mountsOfInvalidVolumes(resource schema.GroupResource, obj object, errs fiel
 		}
 	}
 	return c.errs
-}
-
-// podSpecPaths are the paths of the pod specs of resources.
-var podSpecPaths = map[string][]string{
-	"pods":                   {"spec"},
-	"cronjobs.batch":         {"spec", "jobTemplate", "spec", "template", "spec"},
-	"daemonsets.apps":        {"spec", "template", "spec"},
-	"deployments.apps":       {"spec", "template", "spec"},
-	"jobs.batch":             {"spec", "template", "spec"},
-	"replicasets.apps":       {"spec", "template", "spec"},
-	"replicationcontrollers": {"spec", "template", "spec"},
-	"statefulsets.apps":      {"spec", "template", "spec"},
 }
 
 // podSpec checks the relations between volumes and containers, and the resources of containers.
