@@ -21,7 +21,7 @@ func TestIssuer_WatchesSecret(t *testing.T) {
 	client, namespace := controllertest.NewNamespace(t)
 	secrets := controllertest.Resource(t, client, "secrets").Namespace(namespace)
 	secret := types.NamespacedName{Namespace: namespace, Name: "certificate"}
-	ctx, cancel := context.WithCancel(retry.WithRandom(t.Context(), func(time.Duration) time.Duration { return 0 }))
+	ctx, cancel := context.WithCancel(retry.WithRandom(t.Context(), func(time.Duration) time.Duration { return 0 }, nil))
 	ended := make(chan error, 1)
 	go func() { ended <- webhook.NewIssuer(client, secret, []string{"127.0.0.1"}, nil).Run(ctx) }()
 	t.Cleanup(func() {

@@ -95,13 +95,13 @@ func Random(ctx context.Context, limit time.Duration) time.Duration {
 
 // RandomName returns 16 lower-case letters and digits, or the name of the function of [WithRandom].
 func RandomName(ctx context.Context) string {
-	if chosen, ok := ctx.Value(randomKey{}).(source); ok {
+	if chosen, ok := ctx.Value(randomKey{}).(source); ok && chosen.name != nil {
 		return chosen.name()
 	}
 	return strings.ToLower(crand.Text()[:16])
 }
 
-// WithRandom returns a ctx with deterministic sources for Random and RandomName, for tests.
+// WithRandom returns a ctx with deterministic sources for Random and, unless name is nil, RandomName, for tests.
 func WithRandom(ctx context.Context, duration func(limit time.Duration) time.Duration, name func() string) context.Context {
 	return context.WithValue(ctx, randomKey{}, source{duration, name})
 }

@@ -204,7 +204,7 @@ func TestDenials_TransientForGraceOnly(t *testing.T) {
 }
 
 func TestWithRandom_DeterminesJitter(t *testing.T) {
-	ctx := WithRandom(t.Context(), func(limit time.Duration) time.Duration { return limit / 2 }, func() string { return "name" })
+	ctx := WithRandom(t.Context(), func(limit time.Duration) time.Duration { return limit / 2 }, nil)
 	assert.Equal(t, 5*time.Second, Jitter(ctx, 4*time.Second))
 	assert.Equal(t, 2*time.Second, Random(ctx, 4*time.Second))
 	for range 100 {
