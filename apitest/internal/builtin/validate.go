@@ -248,6 +248,9 @@ func validateClaim(claim, old object) field.ErrorList {
 	if changedExcept(spec, before, mutable...) {
 		c.add(field.Forbidden(at, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
 	}
+	if isChanged(spec["volumeMode"], before["volumeMode"]) {
+		c.invalid(field.NewPath("volumeMode"), spec["volumeMode"], "field is immutable")
+	}
 	if size.Cmp(quantity(nested.Map(before, "resources", "requests")["storage"])) < 0 && size.Cmp(quantity(nested.Map(old, "status", "capacity")["storage"])) <= 0 {
 		c.add(field.Forbidden(at.Child("resources", "requests", "storage"), "field can not be less than status.capacity"))
 	}

@@ -156,7 +156,7 @@ func (c *checker) podSpec(at *field.Path, spec object, volumes []string) {
 		for i, container := range nested.Maps(spec, list) {
 			at := at.Child(list).Index(i)
 			if list == "ephemeralContainers" {
-				c.ephemeralContainer(at, container)
+				c.ephemeralContainer(at, container, spec["os"] != nil)
 			}
 			name := nested.String(container, "name")
 			if names[name] && name != "" {
@@ -171,9 +171,7 @@ func (c *checker) podSpec(at *field.Path, spec object, volumes []string) {
 			c.resources(at.Child("resources"), nested.Map(container, "resources"))
 			if isInit := list == "initContainers" && container["restartPolicy"] != "Always"; isInit {
 				for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"} {
-					fields := nested.Map(container, name)
-					isDropped := len(fields) == 1 && fields["stopSignal"] != nil && spec["os"] == nil
-					if container[name] != nil && !isDropped {
+					if container[name] != nil && (spec["os"] != nil || !isStopSignal(container[name])) {
 						c.add(field.Forbidden(at.Child(name), notExamined))
 					}
 				}
@@ -183,17 +181,24 @@ func (c *checker) podSpec(at *field.Path, spec object, volumes []string) {
 }
 
 // ephemeralContainer checks the fields without which no container is valid.
-func (c *checker) ephemeralContainer(at *field.Path, container object) {
+func (c *checker) ephemeralContainer(at *field.Path, container object, hasOS bool) {
 	for _, name := range []string{"name", "image"} {
 		if nested.String(container, name) == "" {
 			c.add(field.Required(at.Child(name), ""))
 		}
 	}
 	for _, name := range []string{"lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "resources", "ports"} {
-		if container[name] != nil && !(name == "resources" && isZero(container[name])) {
+		isDropped := name == "resources" && isZero(container[name]) || !hasOS && isStopSignal(container[name])
+		if container[name] != nil && !isDropped {
 			c.add(field.Forbidden(at.Child(name), notExamined))
 		}
 	}
+}
+
+// isStopSignal reports whether a value has only a stop signal, which the server drops without an os.
+func isStopSignal(value any) bool {
+	fields, _ := value.(object)
+	return len(fields) == 1 && fields["stopSignal"] != nil
 }
 
 // resources checks the quantities of cpu, memory and ephemeral-storage, and requests against limits. Other resources are not

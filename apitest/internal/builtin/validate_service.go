@@ -33,8 +33,11 @@ func validateService(service, old object) field.ErrorList {
 	c.servicePorts(at.Child("ports"), ports, typ)
 	c.add(metavalidation.ValidateLabels(nested.StringMap(spec, "selector"), at.Child("selector"))...)
 	isExternal := typ == "NodePort" || typ == "LoadBalancer" || typ == "ClusterIP" && len(nested.Slice(spec, "externalIPs")) > 0
-	if policy := nested.String(spec, "externalTrafficPolicy"); policy != "" && !isExternal {
+	switch policy := nested.String(spec, "externalTrafficPolicy"); {
+	case policy != "" && !isExternal:
 		c.invalid(at.Child("externalTrafficPolicy"), policy, "may only be set for externally-accessible services")
+	case policy != "" && policy != "Cluster" && policy != "Local":
+		c.add(field.NotSupported(at.Child("externalTrafficPolicy"), policy, []string{"Cluster", "Local"}))
 	}
 	c.clusterIPUpdate(at, spec, nested.Map(old, "spec"))
 	return c.errs

@@ -30,14 +30,21 @@ func (c *checker) workload(obj object) {
 	switch parsed := selectorOf(selector); {
 	case parsed != nil && (!parsed.Empty() || obj["kind"] == "DaemonSet"):
 		c.matches(at, parsed, template)
-	case parsed == nil && selector != nil && obj["kind"] != "DaemonSet":
-		c.invalid(at.Child("selector"), "", "invalid label selector")
+	case obj["kind"] != "DaemonSet":
+		c.parsedSelector(at, spec)
 	}
 	var claims []string
 	for _, claim := range nested.Maps(spec, "volumeClaimTemplates") {
 		claims = append(claims, nested.String(claim, "metadata", "name"))
 	}
 	c.alwaysRunning(at.Child("template"), template, claims)
+}
+
+// parsedSelector adds an error for an invalid selector.
+func (c *checker) parsedSelector(at *field.Path, spec object) {
+	if selectorOf(nested.Map(spec, "selector")) == nil {
+		c.invalid(at.Child("selector"), "", "invalid label selector")
+	}
 }
 
 // alwaysRunning checks a template whose pods run until they are deleted.
@@ -82,6 +89,8 @@ func validateStatefulSet(set, old object) field.ErrorList {
 	before := nested.Map(old, "spec")
 	if old == nil || isChanged(spec["template"], before["template"]) {
 		c.workload(set)
+	} else {
+		c.parsedSelector(at, spec)
 	}
 	if old == nil {
 		return c.errs
