@@ -72,9 +72,6 @@ func (e *environment) attempt(t *testing.T, opts *plan.Options) (isOutdated bool
 	if e.Want != nil && !assert.ElementsMatch(t, e.Want, got, "%s", describe(planned)) {
 		return false
 	}
-	if e.Check != nil {
-		e.Check(t, planned)
-	}
 	events, err := planned.Apply(t.Context(), e.Client, &plan.ApplyOptions{Replace: true})
 	var changed *plan.ChangedError
 	switch {
@@ -86,6 +83,9 @@ func (e *environment) attempt(t *testing.T, opts *plan.Options) (isOutdated bool
 		events = e.applyEach(t, planned)
 	default:
 		require.NoError(t, err)
+	}
+	if e.Check != nil { // an object that changes meanwhile has further differences
+		e.Check(t, planned)
 	}
 	e.assertHappened(t, planned, events)
 	return false
