@@ -23,7 +23,6 @@ const (
 // process is a life of the program under test; see Process.
 type process struct {
 	run     *run
-	number  int    // from 0
 	name    string // Process.Name
 	prefix  string // of keys of choices: the name, and "" for the only process
 	ctx     context.Context
@@ -41,7 +40,7 @@ type process struct {
 // startProcess starts a process of the program, in the context of the run.
 func (r *run) startProcess(number int) error {
 	p := &process{
-		run: r, number: number, name: "controller", ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{},
+		run: r, name: "controller", ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{},
 		leases: map[objectID]string{},
 	}
 	if r.scenario.processes() > 1 {

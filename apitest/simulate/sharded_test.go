@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/simulate/internal/testing/broken"
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/sharding"
@@ -124,12 +125,8 @@ func runShardedMember(ctx context.Context, p *Process, running *reconciles, isFe
 				return m.reconcile(ctx, key)
 			}
 		}
-		ctx, stop := context.WithCancelCause(ctx)
-		var caching sync.WaitGroup
-		defer caching.Wait()
-		defer stop(nil)
-		caching.Go(func() { stop(m.objects.Run(ctx)) })
-		if err := controller.Run(ctx, m.objects, handle, opts); !errors.Is(err, context.Canceled) {
+		run := func(ctx context.Context) error { return controller.Run(ctx, m.objects, handle, opts) }
+		if err := broken.RunWith(ctx, run, m.objects); !errors.Is(err, context.Canceled) {
 			return err
 		}
 		return nil

@@ -41,7 +41,11 @@ func DecodeWrite(kind schema.GroupVersionKind, subresource string, obj map[strin
 	return decoded, d.unknown, empty, nil
 }
 
-func isWithinField(path, top string) bool { return path == top || strings.HasPrefix(path, top+".") }
+// isWithinField reports whether a path is equal to outer or below it.
+func isWithinField(path, outer string) bool {
+	rest, found := strings.CutPrefix(path, outer)
+	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
 
 // decoder decodes and re-encodes a value by its Go type. It keeps the first error and continues, like encoding/json.
 type decoder struct {

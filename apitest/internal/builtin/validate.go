@@ -45,8 +45,7 @@ func withoutUnexamined(errs field.ErrorList) field.ErrorList {
 			continue
 		}
 		errs = slices.DeleteFunc(errs, func(err *field.Error) bool {
-			rest, isBelow := strings.CutPrefix(err.Field, forbidden.Field)
-			return isBelow && err != forbidden && (rest == "" || rest[0] == '.' || rest[0] == '[')
+			return err != forbidden && isWithinField(err.Field, forbidden.Field)
 		})
 		for name, reported := range map[string]string{".cephfs": ".cephFS", ".downwardAPI": ".downwarAPI"} { // the server's spellings
 			if prefix, found := strings.CutSuffix(forbidden.Field, name); found {

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"slices"
-	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -119,9 +118,9 @@ func mountsOfInvalidVolumes(resource schema.GroupResource, obj object, errs fiel
 	at := field.NewPath(path[0], path[1:]...)
 	invalid := map[string]bool{}
 	for i, volume := range nested.Maps(spec, "volumes") {
-		prefix := at.Child("volumes").Index(i).String()
+		inVolume := at.Child("volumes").Index(i).String()
 		invalid[nested.String(volume, "name")] = slices.ContainsFunc(errs, func(err *field.Error) bool {
-			return strings.HasPrefix(err.Field, prefix) && err.Type != field.ErrorTypeDuplicate
+			return isWithinField(err.Field, inVolume) && err.Type != field.ErrorTypeDuplicate
 		})
 	}
 	for _, list := range []string{"containers", "initContainers"} {

@@ -95,8 +95,8 @@ func newCache(r *dynamic.Resource) *cache.Cache[unstructured.Object] {
 	return cache.New(r, (*cache.Options[unstructured.Object])(nil))
 }
 
-// runWith runs a controller with its caches, until ctx ends or a cache fails.
-func runWith(ctx context.Context, run func(ctx context.Context) error, caches ...*cache.Cache[unstructured.Object]) error {
+// RunWith runs a controller with its caches, until ctx ends or a cache fails.
+func RunWith(ctx context.Context, run func(ctx context.Context) error, caches ...*cache.Cache[unstructured.Object]) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -40,7 +40,7 @@ func runPhases(ctx context.Context, client *dynamic.Client, isCorrected bool) er
 		}
 		return err
 	}
-	return runWith(ctx, func(ctx context.Context) error {
+	return RunWith(ctx, func(ctx context.Context) error {
 		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {

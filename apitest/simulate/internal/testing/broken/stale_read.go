@@ -52,7 +52,7 @@ func runVolumes(ctx context.Context, client *dynamic.Client, isCorrected bool) e
 		return err
 	}
 	databases := newCache(r.databases)
-	return runWith(ctx, func(ctx context.Context) error {
+	return RunWith(ctx, func(ctx context.Context) error {
 		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {

@@ -37,7 +37,7 @@ func runFinalizer(ctx context.Context, client *dynamic.Client, isCorrected bool)
 		}
 		return err
 	}
-	return runWith(ctx, func(ctx context.Context) error {
+	return RunWith(ctx, func(ctx context.Context) error {
 		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {

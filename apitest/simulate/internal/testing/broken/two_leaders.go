@@ -45,7 +45,7 @@ func runElected(ctx context.Context, client *dynamic.Client, isCorrected bool) e
 // runVersions keeps the version of each Database in a ConfigMap.
 func runVersions(ctx context.Context, r resources) error {
 	databases := newCache(r.databases)
-	return runWith(ctx, func(ctx context.Context) error {
+	return RunWith(ctx, func(ctx context.Context) error {
 		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {

@@ -46,7 +46,7 @@ func runOwner(ctx context.Context, client *dynamic.Client, isCorrected bool) err
 	if isCorrected {
 		trigger = controller.Owns(configMaps, r.databases)
 	}
-	return runWith(ctx, func(ctx context.Context) error {
+	return RunWith(ctx, func(ctx context.Context) error {
 		return controller.Run(ctx, databases, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 			database, found := databases.Get(key.Namespace, key.Name)
 			if !found {
