@@ -18,6 +18,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anykind/anykind/dev/bench/internal/library"
 	"github.com/anykind/anykind/dev/bench/internal/program"
 )
 
@@ -101,7 +102,7 @@ func (s *settings) measureLibrary(ctx context.Context, w *world, path string) (o
 	}
 	defer p.stop()
 	began := time.Now()
-	synced, err := p.send("sync")
+	synced, err := p.send(library.CommandSync)
 	if err != nil {
 		return of, err
 	}
@@ -114,7 +115,7 @@ func (s *settings) measureLibrary(ctx context.Context, w *world, path string) (o
 		return of, err
 	}
 	time.Sleep(2 * time.Second) // the consumer has received the initial objects
-	heap, err := p.send("heap")
+	heap, err := p.send(library.CommandHeap)
 	if err != nil {
 		return of, err
 	}
@@ -122,7 +123,7 @@ func (s *settings) measureLibrary(ctx context.Context, w *world, path string) (o
 	if of.rss, err = p.memory("VmRSS:"); err != nil {
 		return of, err
 	}
-	tree, err := p.send("subtree", w.root...)
+	tree, err := p.send(library.CommandSubtree, w.root...)
 	if err != nil {
 		return of, err
 	}
@@ -135,7 +136,7 @@ func (s *settings) measureLibrary(ctx context.Context, w *world, path string) (o
 
 // measureChanges changes objects and adds the figures.
 func (s *settings) measureChanges(ctx context.Context, w *world, p *process, of *figures) error {
-	if _, err := p.send("changes"); err != nil {
+	if _, err := p.send(library.CommandChanges); err != nil {
 		return err
 	}
 	before, err := p.cpu()
@@ -152,7 +153,7 @@ func (s *settings) measureChanges(ctx context.Context, w *world, p *process, of 
 	if err != nil {
 		return err
 	}
-	changes, err := p.send("changes")
+	changes, err := p.send(library.CommandChanges)
 	if err != nil {
 		return err
 	}

@@ -12,20 +12,16 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"github.com/anykind/anykind/dev/bench/internal/library"
+	"github.com/anykind/anykind/dev/bench/internal/program"
 )
 
-// process is the program of a library. Package serve of the module inventory has the protocol.
+// process is the program of a library. Package library has the protocol.
 type process struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *json.Decoder
-}
-
-type answer struct {
-	Objects int
-	Heap    uint64
-	Seconds float64
-	Delays  []float64
 }
 
 func start(ctx context.Context, path, kubeconfig string) (*process, error) {
@@ -43,7 +39,7 @@ func start(ctx context.Context, path, kubeconfig string) (*process, error) {
 	return p, p.command.Start()
 }
 
-func (p *process) send(command string, args ...string) (a answer, err error) {
+func (p *process) send(command string, args ...string) (a library.Answer, err error) {
 	if _, err := fmt.Fprintln(p.in, strings.Join(append([]string{command}, args...), "\t")); err != nil {
 		return a, err
 	}
@@ -82,15 +78,6 @@ func (p *process) cpu() (float64, error) {
 
 // memory returns a value of /proc/PID/status, in bytes.
 func (p *process) memory(name string) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	_, after, found := strings.Cut(string(text), name)
-	fields := strings.Fields(after)
-	if !found || len(fields) == 0 {
-		return 0, fmt.Errorf("/proc has no %s", name)
-	}
-	kilobytes, err := strconv.ParseFloat(fields[0], 64)
+	kilobytes, err := program.ProcValue(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid), name)
 	return kilobytes * 1024, err
 }

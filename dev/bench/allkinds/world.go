@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dev/bench/internal/corpus"
+	"github.com/anykind/anykind/dev/bench/internal/library"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
@@ -227,7 +228,7 @@ func (w *world) change(ctx context.Context, rate, seconds int) error {
 		}
 		i := rand.IntN(w.count/20-10)*20 + rand.IntN(9) //nolint:gosec // any pod
 		group.Go(func() error {
-			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"changed":"%d"}}}`, time.Now().UnixNano())
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, library.Changed, time.Now().UnixNano())
 			_, err := w.client.ForAPIResource(pods).Namespace(namespace(i/20)).Patch(ctx, fmt.Sprintf("object-%d", i), types.MergePatchType, patch, nil)
 			return err
 		})

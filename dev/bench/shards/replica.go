@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dev/bench/internal/program"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/unstructured"
@@ -93,12 +92,12 @@ func readFigures() (of figures, err error) {
 		return figures{}, err
 	}
 	of.CPU = (time.Duration(usage.Utime.Nano()) + time.Duration(usage.Stime.Nano())).Seconds()
-	if of.RSS, err = procValue("/proc/self/status", "VmHWM:"); err != nil {
+	if of.RSS, err = program.ProcValue("/proc/self/status", "VmHWM:"); err != nil {
 		return figures{}, err
 	}
 	of.RSS *= 1024
 	// Nearly all that the process has read came from the server.
-	if of.Received, err = procValue("/proc/self/io", "rchar:"); err != nil {
+	if of.Received, err = program.ProcValue("/proc/self/io", "rchar:"); err != nil {
 		return figures{}, err
 	}
 	runtime.GC()
@@ -107,18 +106,4 @@ func readFigures() (of figures, err error) {
 	runtime.ReadMemStats(&stats)
 	of.Heap = float64(stats.HeapAlloc)
 	return of, nil
-}
-
-// procValue returns a number in a file of Linux' /proc.
-func procValue(path, name string) (float64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	_, after, found := strings.Cut(string(text), name)
-	fields := strings.Fields(after)
-	if !found || len(fields) == 0 {
-		return 0, fmt.Errorf("%s has no %s", path, name)
-	}
-	return strconv.ParseFloat(fields[0], 64)
 }

@@ -60,11 +60,11 @@ func (w *world) newUser(ctx context.Context, dir string) (*user, error) {
 
 // grant creates the account and its rights: the soak's resources, and the definitions watched by live discovery.
 func (w *world) grant(ctx context.Context) error {
-	rule := func(group string, resources ...any) any {
-		return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": []any{"get", "list", "watch"}}
-	}
 	if w.opts.inventory {
 		return w.grantAll(ctx)
+	}
+	rule := func(group string, resources ...any) any {
+		return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": []any{"get", "list", "watch"}}
 	}
 	rules := []any{rule(group, "*"), rule("apiextensions.k8s.io", "customresourcedefinitions"), rule("apiregistration.k8s.io", "apiservices")}
 	for _, r := range builtIn {
