@@ -43,8 +43,8 @@ type Cache struct {
 	// packSmall packs the objects of small kinds, with common dictionaries.
 	packSmall func(*unstructured.Lazy) cache.Packed[unstructured.Lazy]
 
-	wakeups wakeups
-	users   userViews
+	consumers consumers
+	users     userViews
 
 	started   atomic.Bool
 	refreshed atomic.Bool   // discovery is not older than Run
@@ -182,7 +182,7 @@ func (c *Cache) setDiscoveryError(err error) {
 
 // notify wakes the waiters. c.mu must be held.
 func (c *Cache) notify() {
-	c.wakeups.wake()
+	c.consumers.addAll()
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

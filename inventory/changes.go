@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,45 +22,59 @@ type Change struct {
 }
 
 const (
-	// minChangesPause is the shortest time between two queries of Changes.
-	minChangesPause = 100 * time.Millisecond
-	// changesPauseFactor: pause between two queries >= changesPauseFactor * duration of the last query.
+	// minChangesPause is the shortest time between two searches of Changes.
+	minChangesPause = 10 * time.Millisecond
+	// changesPauseFactor: pause between two searches >= changesPauseFactor * duration of the last search.
 	changesPauseFactor = 4
 )
 
-// Changes yields the result of a query as Added, and then the changes of the result. Limit and Continue must be empty. The query is
-// repeated after changes of the cache, at most ten times a second and for at most a fifth of the time: changes of an object between two
-// queries are a single change. A replaced object (same name, new UID) is yielded as Deleted and Added.
+// Changes yields the result of a query as Added, and then the changes of the result. Limit and Continue must be empty. Changed objects
+// are compared with the query at most a hundred times a second and for at most a fifth of the time: changes of an object in between are a
+// single change. A replaced object (same name, new UID) is yielded as Deleted and Added.
+//
+// The whole query is repeated every 30 seconds, after changes of the kinds, after more than 10,000 changes in between, and with
+// Descendants after each change.
 //
 // An invalid query is yielded as an error, as are the failed reviews of the first query. Later failures are retried, and the result stays meanwhile.
-// A view of a user repeats the query every minute, with new permissions. The sequence ends when ctx ends, or after the end of Run.
+// A view of a user has changed permissions after a minute. The sequence ends when ctx ends, or after the end of Run.
 func (v *View) Changes(ctx context.Context, q *Query) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		if q != nil && (q.Limit > 0 || q.Continue != "") {
 			yield(Change{}, errors.New("changes of a query: Limit and Continue must be empty"))
 			return
 		}
-		wake, forget := v.cache.wakeups.add()
-		defer forget()
-		known := map[objectName]Entry{}
-		for queries := 1; ; queries++ {
+		consumer := v.cache.consumers.add()
+		defer v.cache.consumers.remove(consumer)
+		r := &result{view: v, query: q, known: map[objectName]Entry{}}
+		for searches := 1; ; searches++ {
 			start := time.Now()
-			page, err := v.Query(ctx, q)
+			changes, err := r.update(ctx, consumer.next())
+			pause := max(minChangesPause, changesPauseFactor*time.Since(start))
 			switch {
 			case ctx.Err() != nil:
 				return
-			case err != nil && queries == 1:
+			case err != nil && searches == 1:
 				yield(Change{}, err)
 				return
-			case err == nil && !yieldChanges(known, page.Entries, yield):
-				return
 			}
-			_ = retry.Sleep(ctx, max(minChangesPause, changesPauseFactor*time.Since(start)))
-			if !v.wait(ctx, wake, err != nil) {
+			for _, change := range changes {
+				if !yield(change, nil) {
+					return
+				}
+			}
+			_ = retry.Sleep(ctx, pause)
+			if !v.wait(ctx, consumer, err != nil) {
 				return
 			}
 		}
 	}
+}
+
+// result is the result of a query at the last search.
+type result struct {
+	view  *View
+	query *Query
+	known map[objectName]Entry
 }
 
 // objectName identifies an object of a cache across versions of its resource.
@@ -69,101 +83,113 @@ type objectName struct {
 	types.NamespacedName
 }
 
-// yieldChanges yields the differences between known and entries, and updates known. It reports false after an early break.
-func yieldChanges(known map[objectName]Entry, entries []Entry, yield func(Change, error) bool) bool {
-	found := make(map[objectName]bool, len(entries))
-	nameOf := func(e Entry) objectName {
-		gvr := e.APIResource().GVR
-		return objectName{gvr.Group, gvr.Resource, e.NamespacedName}
+func (k *searchedKind) objectName(key types.NamespacedName) objectName {
+	return objectName{k.resource.GVR.Group, k.resource.GVR.Resource, key}
+}
+
+// update returns the changes of the result by changed objects. nil stands for all objects. After an error the result is unchanged.
+func (r *result) update(ctx context.Context, changed map[changedObject]struct{}) ([]Change, error) {
+	if changed == nil || r.query != nil && r.query.Descendants {
+		page, err := r.view.Query(ctx, r.query)
+		if err != nil {
+			return nil, err
+		}
+		return r.replace(page.Entries), nil
 	}
-	for _, e := range entries {
-		found[nameOf(e)] = true
+	s, err := r.view.newSearch(r.query)
+	if err != nil {
+		return nil, err
 	}
-	for name, last := range known {
-		if !found[name] {
-			delete(known, name)
-			if !yield(Change{watch.Deleted, last}, nil) {
-				return false
+	var missing []objectName
+	var found []Entry
+	for object := range changed {
+		for _, k := range s.kinds.sameObjects(object.kind) {
+			switch e, isSelected, err := s.find(ctx, k, object.NamespacedName); {
+			case err != nil:
+				return nil, err
+			case isSelected:
+				found = append(found, e)
+			default:
+				missing = append(missing, k.objectName(object.NamespacedName))
 			}
 		}
 	}
+	sortEntries(found)
+	return r.set(r.remove(missing), found), nil
+}
+
+// replace replaces all entries, and returns the changes.
+func (r *result) replace(entries []Entry) []Change {
+	found := make(map[objectName]bool, len(entries))
 	for _, e := range entries {
-		name := nameOf(e)
-		last, isKnown := known[name]
-		known[name] = e
+		found[e.kind.objectName(e.NamespacedName)] = true
+	}
+	var missing []objectName
+	for name := range r.known {
+		if !found[name] {
+			missing = append(missing, name)
+		}
+	}
+	return r.set(r.remove(missing), entries)
+}
+
+// remove removes entries, and returns the changes.
+func (r *result) remove(names []objectName) (changes []Change) {
+	for _, name := range names {
+		if last, isKnown := r.known[name]; isKnown {
+			delete(r.known, name)
+			changes = append(changes, Change{watch.Deleted, last})
+		}
+	}
+	return changes
+}
+
+// set sets the current state of entries, and appends the changes.
+func (r *result) set(changes []Change, entries []Entry) []Change {
+	changes = slices.Grow(changes, len(entries))
+	for _, e := range entries {
+		name := e.kind.objectName(e.NamespacedName)
+		last, isKnown := r.known[name]
 		change := Change{watch.Added, e}
 		switch {
 		case !isKnown:
 		case last.UID() != e.UID():
-			if !yield(Change{watch.Deleted, last}, nil) {
-				return false
-			}
+			changes = append(changes, Change{watch.Deleted, last})
 		case last.ResourceVersion() == e.ResourceVersion() && last.kind.resource.GVR == e.kind.resource.GVR:
+			r.known[name] = e
 			continue
 		default:
 			change.Type = watch.Modified
 		}
-		if !yield(change, nil) {
-			return false
-		}
+		r.known[name] = e
+		changes = append(changes, change)
 	}
-	return true
+	return changes
 }
 
-// wait waits until the query must be repeated. It reports false at the end of ctx or Run.
-func (v *View) wait(ctx context.Context, wake <-chan struct{}, hasFailed bool) bool {
-	var expired <-chan time.Time
-	switch {
-	case hasFailed:
-		expired = time.After(followBackoff.Min)
-	case v.permissions != nil:
-		expired = time.After(maxPermissionAge)
+// wait waits until the result may have changed. It reports false at the end of ctx or Run.
+func (v *View) wait(ctx context.Context, c *consumer, hasFailed bool) bool {
+	ready := c.ready
+	interval := resyncInterval
+	if hasFailed {
+		ready = nil // the next search is for all objects
+		interval = followBackoff.Min
 	}
 	select {
-	case <-wake: // also after the end of Run
+	case <-ready: // also after the end of Run
 		return true
 	default:
 	}
+	expired := time.NewTimer(interval)
+	defer expired.Stop()
 	select {
-	case <-wake:
-	case <-expired:
+	case <-ready:
+	case <-expired.C:
+		c.addAll()
 	case <-v.cache.stopped:
 		return false
 	case <-ctx.Done():
 		return false
 	}
 	return true
-}
-
-// wakeups are the channels of the sequences of Changes. The zero value is ready.
-type wakeups struct {
-	mu  sync.Mutex
-	all map[chan struct{}]struct{}
-}
-
-// add returns a channel that receives a value after changes of the cache, and the function that ends it.
-func (w *wakeups) add() (wake <-chan struct{}, forget func()) {
-	channel := make(chan struct{}, 1)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.all == nil {
-		w.all = map[chan struct{}]struct{}{}
-	}
-	w.all[channel] = struct{}{}
-	return channel, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.all, channel)
-	}
-}
-
-func (w *wakeups) wake() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for channel := range w.all {
-		select {
-		case channel <- struct{}{}:
-		default:
-		}
-	}
 }

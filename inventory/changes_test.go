@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/inventory"
 	"github.com/anykind/anykind/readiness"
@@ -97,6 +100,42 @@ func TestView_Changes(t *testing.T) {
 	})
 }
 
+// The changed object is searched, and the object of the same name of a further group.
+func TestView_ChangesSearchChangedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := shop()
+		events := make(chan string)
+		server.Handle("WATCH /apis/shop.example/v1/carts", scripted.WatchChannel(events))
+		c, _ := start(t, server, nil)
+		events <- streamEvents("shop.example/v1", "Cart", metadata("a/full/8"))
+		require.NoError(t, c.WaitForSync(t.Context()))
+		var selects atomic.Int32
+		ctx, cancel := context.WithCancel(t.Context())
+		changes := collectChanges(t, ctx, c.View, &inventory.Query{Namespace: "a", Select: func(*discovery.Resource) bool { selects.Add(1); return true }})
+		assert.Contains(t, changes(), "ADDED carts a/full 5")
+
+		for i := range 3 {
+			selects.Store(0)
+			events <- scripted.Event("MODIFIED", `{"apiVersion":"shop.example/v1","kind":"Cart",`+strings.Replace(metadata("a/full/8"), `"5"`, fmt.Sprintf(`"1%d"`, i), 1)+`}`)
+			assert.Equal(t, []string{fmt.Sprintf("MODIFIED carts a/full 1%d", i)}, changes())
+			assert.LessOrEqual(t, selects.Load(), int32(3), "the group, the further group, and its duplicate")
+		}
+		events <- scripted.Event("DELETED", `{"apiVersion":"shop.example/v1","kind":"Cart",`+strings.Replace(metadata("a/full/8"), `"5"`, `"20"`, 1)+`}`)
+		assert.Equal(t, []string{"DELETED carts a/full 12", "ADDED carts a/full 5"}, changes(), "the object of the further group is no duplicate now")
+
+		// Many changes between two searches are found by a whole query.
+		var many strings.Builder
+		for i := range 10_010 {
+			many.WriteString(scripted.Event("ADDED", `{"apiVersion":"shop.example/v1","kind":"Cart",`+metadata(fmt.Sprintf("b/cart-%d/u%d", i, i))+`}`))
+		}
+		many.WriteString(scripted.Event("ADDED", `{"apiVersion":"shop.example/v1","kind":"Cart",`+metadata("a/last/u")+`}`))
+		events <- many.String()
+		assert.Equal(t, []string{"ADDED carts a/last 5"}, changes())
+		cancel()
+		assert.Equal(t, []string{"end"}, changes())
+	})
+}
+
 func TestView_ChangesErrors(t *testing.T) {
 	const reviews = "POST /apis/authorization.k8s.io/v1/selfsubject"
 	synctest.Test(t, func(t *testing.T) {
@@ -128,6 +167,7 @@ func TestView_ChangesErrors(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		assert.Empty(t, take())
 		server.Handle(reviews+"rulesreviews", allow("replicasets"))
+		time.Sleep(2 * time.Second) // until the next attempt
 		assert.Equal(t, []string{"DELETED deployments a/web 5", "ADDED replicasets a/web-5 5"}, take()[:2])
 		cancel()
 		assert.Equal(t, []string{"end"}, take())

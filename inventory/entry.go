@@ -75,14 +75,18 @@ func (v *View) appendOwned(ctx context.Context, all []Entry, kinds *searchedKind
 	return all, nil
 }
 
+// usualDescendants is the number of objects below an owner that need no second allocation.
+const usualDescendants = 64
+
 // descendants returns the entries below an owner. Objects of two kinds are returned for both.
 func (v *View) descendants(ctx context.Context, kinds *searchedKinds, owner types.UID) ([]Entry, error) {
 	type furtherObject struct {
 		kind *searchedKind
 		uid  types.UID
 	}
-	owners := []types.UID{owner}
-	first := map[types.UID]*searchedKind{owner: nil}
+	owners := append(make([]types.UID, 0, usualDescendants), owner)
+	first := make(map[types.UID]*searchedKind, usualDescendants)
+	first[owner] = nil
 	further := map[furtherObject]bool{} // of further kinds
 	isNew := func(e Entry) bool {
 		uid := e.UID()
@@ -98,7 +102,7 @@ func (v *View) descendants(ctx context.Context, kinds *searchedKinds, owner type
 		further[furtherObject{e.kind, uid}] = true
 		return true
 	}
-	var all []Entry
+	all := make([]Entry, 0, usualDescendants)
 	var err error
 	for next := 0; next < len(owners) && err == nil; next++ {
 		all, err = v.appendOwned(ctx, all, kinds, owners[next], isNew)

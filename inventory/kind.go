@@ -172,8 +172,11 @@ func (k *kind) failure() *ResourceError {
 func (k *kind) resourceVersion() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.streams) == 0 {
+	switch len(k.streams) {
+	case 0:
 		return ""
+	case 1:
+		return k.streams[0].resourceVersion
 	}
 	return slices.MinFunc(k.streams, func(a, b *streamState) int {
 		order, err := resourceversion.Compare(a.resourceVersion, b.resourceVersion)
@@ -278,7 +281,11 @@ func (s *source) follow(ctx context.Context, opts *dynamic.FollowOptions, yield 
 		if !yield(change, nil) { // the cache has the change when yield returns
 			return errStopped
 		}
-		s.kind.owner.wakeups.wake()
+		if change.Object != nil {
+			s.kind.owner.consumers.addChange(changedObject{s.kind, cache.KeyOf(change.Object)})
+		} else {
+			s.kind.owner.consumers.addAll()
+		}
 		if change.Type == dynamic.Synced {
 			release()
 			s.kind.update(s.namespace, func(s *streamState) { s.synced = true })

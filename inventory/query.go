@@ -93,12 +93,12 @@ func parseToken(token string) (p position, err error) {
 	return p, nil
 }
 
-// searchedKind is a kind with the kinds that may have the same objects, such as Events of two groups.
+// searchedKind is a kind with the kinds that may have the same objects, such as Events of two groups. These include the kind.
 type searchedKind struct {
 	*kind
 	resource *discovery.Resource
-	order    int // of results
-	earlier  []*searchedKind
+	order    int             // of results
+	same     []*searchedKind // with the same name, in the server's order
 }
 
 // searchedKinds are all kinds in the order of results.
@@ -124,18 +124,25 @@ func newSearchedKinds(kinds map[schema.GroupResource]*kind) *searchedKinds {
 		all.ordered = append(all.ordered, searched)
 		all.byCache[k.cache] = searched
 	}
+	for _, same := range byName {
+		slices.SortFunc(same, func(a, b *searchedKind) int { return cmp.Compare(a.rank, b.rank) })
+	}
 	slices.SortFunc(all.ordered, func(a, b *searchedKind) int {
 		return a.position(types.NamespacedName{}).compare(b.position(types.NamespacedName{}))
 	})
 	for i, k := range all.ordered {
 		k.order = i
-		for _, same := range byName[k.resource.GVK.Kind] {
-			if same.rank < k.rank {
-				k.earlier = append(k.earlier, same)
-			}
-		}
+		k.same = byName[k.resource.GVK.Kind]
 	}
 	return all
+}
+
+// sameObjects returns the searched kinds that may have the objects of a kind, or nil if the kind is not searched yet.
+func (all *searchedKinds) sameObjects(k *kind) []*searchedKind {
+	if searched := all.byCache[k.cache]; searched != nil {
+		return searched.same
+	}
+	return nil
 }
 
 func (k *searchedKind) position(key types.NamespacedName) position {
@@ -157,8 +164,24 @@ type search struct {
 // Query returns the selected objects of the view. Objects of two resources with the same kind and UID are returned once, see [List]. The
 // query of a cache sends no request. Objects are unpacked for FieldSelector and Text only. ctx ends a long search.
 func (v *View) Query(ctx context.Context, q *Query) (*Page, error) {
-	s := &search{Query: *cmp.Or(q, &Query{}), view: v, kinds: v.searchedKinds()}
-	var err error
+	s, err := v.newSearch(q)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Owner != "":
+		err = s.searchOwned(ctx)
+	default:
+		err = s.searchAll(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &s.page, nil
+}
+
+// newSearch returns a search, or the error of an invalid query.
+func (v *View) newSearch(q *Query) (s *search, err error) {
+	s = &search{Query: *cmp.Or(q, &Query{}), view: v, kinds: v.searchedKinds()}
 	if s.labels, err = labels.Parse(s.LabelSelector); err != nil {
 		return nil, fmt.Errorf("query all kinds: label selector: %w", err)
 	}
@@ -173,15 +196,22 @@ func (v *View) Query(ctx context.Context, q *Query) (*Page, error) {
 		return nil, errors.New("query all kinds: the cache has metadata only, without readiness")
 	case s.Descendants && s.Owner == "":
 		return nil, errors.New("query all kinds: Descendants without an Owner")
-	case s.Owner != "":
-		err = s.searchOwned(ctx)
-	default:
-		err = s.searchAll(ctx)
 	}
-	if err != nil {
-		return nil, err
+	return s, nil
+}
+
+// find returns an object if the query without Descendants, Limit and Continue selects it.
+func (s *search) find(ctx context.Context, k *searchedKind, key types.NamespacedName) (e Entry, isSelected bool, err error) {
+	if s.Select != nil && !s.Select(k.resource) {
+		return Entry{}, false, nil
 	}
-	return &s.page, nil
+	found, exists := k.cache.Entry(key.Namespace, key.Name)
+	e = s.view.entry(k, found)
+	if !exists || s.Owner != "" && !slices.Contains(e.Owners(), s.Owner) || !s.matchesMetadata(e) {
+		return Entry{}, false, nil
+	}
+	isSelected, err = s.selects(ctx, e)
+	return e, isSelected, err
 }
 
 // isSearched reports whether a kind may have results, and notes its resourceVersion. It is called before the objects are read.
@@ -247,9 +277,7 @@ func (s *search) searchOwned(ctx context.Context) error {
 
 // add adds the entries that the whole query selects. It reports whether the page is full.
 func (s *search) add(ctx context.Context, entries []Entry) (isFull bool, err error) {
-	slices.SortFunc(entries, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.kind.order, b.kind.order), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
+	sortEntries(entries)
 	s.page.Entries = slices.Grow(s.page.Entries, min(len(entries), cmp.Or(s.Limit, len(entries))))
 	for _, e := range entries {
 		if ctx.Err() != nil {
@@ -272,6 +300,20 @@ func (s *search) add(ctx context.Context, entries []Entry) (isFull bool, err err
 	return false, nil
 }
 
+// sortEntries sorts entries in the order of results.
+func sortEntries(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int {
+		switch {
+		case a.kind != b.kind:
+			return cmp.Compare(a.kind.order, b.kind.order)
+		case a.Namespace != b.Namespace:
+			return strings.Compare(a.Namespace, b.Namespace)
+		default:
+			return strings.Compare(a.Name, b.Name)
+		}
+	})
+}
+
 // selects reports whether an entry with the queried metadata belongs into the result.
 func (s *search) selects(ctx context.Context, e Entry) (bool, error) {
 	if s.Continue != "" && e.kind.position(e.NamespacedName).compare(s.after) <= 0 {
@@ -289,7 +331,10 @@ func (s *search) selects(ctx context.Context, e Entry) (bool, error) {
 
 // isDuplicate reports whether the result has the object as an object of an earlier kind.
 func (s *search) isDuplicate(ctx context.Context, e Entry) (bool, error) {
-	for _, earlier := range e.kind.earlier {
+	for _, earlier := range e.kind.same {
+		if earlier == e.kind {
+			break
+		}
 		if s.Select != nil && !s.Select(earlier.resource) {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // endlessly writes text(0), text(1) … as they are read, up to n.
@@ -104,6 +105,24 @@ func TestWatchDecoder_BufferGrowsUnderLoad(t *testing.T) {
 		assert.Len(t, events, 10*c.ready, name)
 		assert.Equal(t, c.buf, d.r.Size(), name)
 	}
+}
+
+func TestWatchDecoder_BufferShrinksAfterBookmark(t *testing.T) {
+	event := fmt.Sprintf(`{"type":"ADDED","object":{"kind":"A","text":"%01000d"}}`, 0)
+	d := NewWatchDecoder(strings.NewReader(strings.Repeat(event, 100) + `{"type":"BOOKMARK","object":{"kind":"A"}}` + event))
+	for i := range 100 {
+		_, err := d.Next()
+		require.NoError(t, err)
+		if i == 50 {
+			assert.Equal(t, maxWatchBuffer, d.r.Size())
+		}
+	}
+	bookmark, err := d.Next()
+	require.NoError(t, err)
+	assert.Equal(t, watch.Bookmark, bookmark.Type)
+	assert.Equal(t, watchChunk, d.r.Size())
+	_, err = d.Next()
+	require.NoError(t, err, "what was read behind the bookmark is kept")
 }
 
 // The buffer is as long as the longest token, not as the input.

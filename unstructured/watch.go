@@ -27,7 +27,7 @@ type WatchDecoder struct {
 }
 
 // A watch's buffer is small, because programs hold many watches. It grows if events arrive faster than they are read: HTTP/2
-// responds to each read of 4 KiB or more with a packet.
+// responds to each read of 4 KiB or more with a packet. It shrinks after a bookmark.
 const (
 	watchChunk     = 4 << 10
 	maxWatchBuffer = 32 << 10
@@ -74,6 +74,9 @@ func readEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (WatchEvent[T],
 	switch t := watch.EventType(name); t {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
 		obj, err := decoder.object(d.r, value, t == watch.Deleted)
+		if t == watch.Bookmark { // the end of the initial events, or a minute without many events
+			d.r.ShrinkIdle(watchChunk)
+		}
 		if err == nil {
 			return WatchEvent[T]{Type: t, Object: obj}, nil
 		}

@@ -366,7 +366,8 @@ func TestHandler_Browser(t *testing.T) {
 	server := httptest.NewServer(handler(inventory.NewCache(client.Connect(t, "admin"), nil), false))
 	defer server.Close()
 	address := server.URL + "/objects?text=" + url.QueryEscape(`"><script>document.title = "changed"</script>`)
-	command := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(), "--dump-dom", address)
+	command := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--dump-dom", address)
 	page, err := command.Output()
 	require.NoError(t, err)
 	assert.Contains(t, string(page), "<title>Objects</title>")

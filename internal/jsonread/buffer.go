@@ -94,9 +94,9 @@ func (b *buffer) fillInside() error {
 	}
 }
 
-// Shrink replaces a large buffer by a buffer of chunk bytes after a large object.
-func (b *buffer) Shrink(chunk int) {
-	if rest := b.buf[b.pos:b.end]; len(b.buf) > maxChunksKept*chunk && len(rest) <= chunk {
+// shrink replaces a buffer larger than kept bytes by a buffer of chunk bytes.
+func (b *buffer) shrink(chunk, kept int) {
+	if rest := b.buf[b.pos:b.end]; len(b.buf) > kept && len(rest) <= chunk {
 		b.dropped += int64(b.pos)
 		b.buf = make([]byte, chunk)
 		b.pos = 0

@@ -63,11 +63,16 @@ func (r *Reader) unlimit() {
 }
 
 // Shrink shrinks the buffer and drops the large stacks after a large object. chunk is the new size of the buffer, in bytes.
-func (r *Reader) Shrink(chunk int) {
-	r.buffer.Shrink(chunk)
-	r.members = shrunk(r.members, chunk)
-	r.elements = shrunk(r.elements, chunk)
-	r.scratch = shrunk(r.scratch[:0], maxChunksKept*chunk)
+func (r *Reader) Shrink(chunk int) { r.shrink(chunk, maxChunksKept*chunk) }
+
+// ShrinkIdle is Shrink after any object, before a pause of the input.
+func (r *Reader) ShrinkIdle(chunk int) { r.shrink(chunk, chunk) }
+
+func (r *Reader) shrink(chunk, kept int) {
+	r.buffer.shrink(chunk, kept)
+	r.members = shrunk(r.members, kept/maxChunksKept)
+	r.elements = shrunk(r.elements, kept/maxChunksKept)
+	r.scratch = shrunk(r.scratch[:0], kept)
 }
 
 // shrunk returns the empty slice s, or nil if its capacity is larger than capacity.
