@@ -66,7 +66,11 @@ func (r *Reader) unlimit() {
 func (r *Reader) Shrink(chunk int) { r.shrink(chunk, maxChunksKept*chunk) }
 
 // ShrinkIdle is Shrink after any object, before a pause of the input.
-func (r *Reader) ShrinkIdle(chunk int) { r.shrink(chunk, chunk) }
+func (r *Reader) ShrinkIdle(chunk int) {
+	r.shrink(chunk, chunk)
+	r.names.shrink()
+	r.values.shrink()
+}
 
 func (r *Reader) shrink(chunk, kept int) {
 	r.buffer.shrink(chunk, kept)

@@ -2,14 +2,16 @@ package jsonread
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 )
 
-// StringTable is a table of recent short strings: at most len(slots) strings of at most maxInterned bytes each. A string has
-// tableWays possible slots. If all are taken, a new string replaces the first.
+// StringTable is a table of recent short strings: at most maxSlots strings of at most maxInterned bytes each. A string has
+// tableWays possible slots. If all are taken, the table grows, or a new string replaces the first.
 type StringTable struct {
-	slots []string
-	boxed []any // the same strings as interface values, for use in objects; nil before the first value
+	slots    []string
+	maxSlots int
+	boxed    []any // the same strings as interface values, for use in objects; nil before the first value
 	// packed allocates consecutive strings in shared chunks. A chunk lives as long as any of its strings. Chunks suit the values
 	// of one object, and names because they recur. They do not suit the values of many objects with different lifetimes.
 	packed bool
@@ -18,6 +20,7 @@ type StringTable struct {
 
 // Numbers of slots.
 const (
+	firstTableSlots  = 32 // of an empty table
 	TableSlots       = 512
 	PooledTableSlots = 64 // for the values of one object
 	tableWays        = 4  // adjacent slots for a string
@@ -25,9 +28,16 @@ const (
 	chunkSize        = 512
 )
 
-// NewStringTable returns an empty table.
-func NewStringTable(slots int, packed bool) *StringTable {
-	return &StringTable{slots: make([]string, slots), packed: packed}
+// NewStringTable returns an empty table that grows to maxSlots.
+func NewStringTable(maxSlots int, packed bool) *StringTable {
+	return &StringTable{slots: make([]string, min(firstTableSlots, maxSlots)), maxSlots: maxSlots, packed: packed}
+}
+
+// shrink drops all strings and the memory of the table.
+func (t *StringTable) shrink() {
+	if len(t.slots) > firstTableSlots {
+		*t = *NewStringTable(t.maxSlots, t.packed)
+	}
 }
 
 // Forget drops all strings.
@@ -63,18 +73,49 @@ func (t *StringTable) Value(b []byte) any {
 
 // find returns the slot of b. If b has no slot, find stores it.
 func (t *StringTable) find(b []byte) (at int, found bool) {
-	at = int(stringHash(b) >> 32 * uint64(len(t.slots)-tableWays+1) >> 32) //nolint:gosec // less than there are slots
+	at = t.first(stringHash(b))
 	for i, s := range t.slots[at:][:tableWays] {
 		if s == string(b) && s != "" {
 			return at + i, true
 		}
 		if s == "" {
-			at += i
-			break
+			t.slots[at+i] = t.newString(b)
+			return at + i, false
 		}
+	}
+	if len(t.slots) < t.maxSlots {
+		t.grow()
+		return t.find(b)
 	}
 	t.slots[at] = t.newString(b)
 	return at, false
+}
+
+// first returns the first possible slot of a string with a hash.
+func (t *StringTable) first(hash uint64) int {
+	return int(hash >> 32 * uint64(len(t.slots)-tableWays+1) >> 32) //nolint:gosec // less than there are slots
+}
+
+// grow doubles the slots.
+func (t *StringTable) grow() {
+	slots, boxed := t.slots, t.boxed
+	t.slots = make([]string, min(2*len(slots), t.maxSlots))
+	if boxed != nil {
+		t.boxed = make([]any, len(t.slots))
+	}
+	for i, s := range slots {
+		if s == "" {
+			continue
+		}
+		at := t.first(stringHash([]byte(s)))
+		if free := slices.Index(t.slots[at:][:tableWays], ""); free > 0 {
+			at += free
+		}
+		t.slots[at] = s
+		if boxed != nil {
+			t.boxed[at] = boxed[i]
+		}
+	}
 }
 
 func (t *StringTable) newString(b []byte) string {
