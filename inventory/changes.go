@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -45,7 +46,7 @@ func (v *View) Changes(ctx context.Context, q *Query) iter.Seq2[Change, error] {
 		}
 		consumer := v.cache.consumers.add()
 		defer v.cache.consumers.remove(consumer)
-		r := &result{view: v, query: q, known: map[objectName]Entry{}}
+		r := &result{view: v, query: q, known: map[schema.GroupResource]map[types.NamespacedName]Entry{}}
 		for searches := 1; ; searches++ {
 			start := time.Now()
 			changes, err := r.update(ctx, consumer.next())
@@ -74,17 +75,17 @@ func (v *View) Changes(ctx context.Context, q *Query) iter.Seq2[Change, error] {
 type result struct {
 	view  *View
 	query *Query
-	known map[objectName]Entry
+	known map[schema.GroupResource]map[types.NamespacedName]Entry
 }
 
 // objectName identifies an object of a cache across versions of its resource.
 type objectName struct {
-	group, resource string
+	schema.GroupResource
 	types.NamespacedName
 }
 
 func (k *searchedKind) objectName(key types.NamespacedName) objectName {
-	return objectName{k.resource.GVR.Group, k.resource.GVR.Resource, key}
+	return objectName{k.resource.GVR.GroupResource(), key}
 }
 
 // update returns the changes of the result by changed objects. nil stands for all objects. After an error the result is unchanged.
@@ -125,9 +126,11 @@ func (r *result) replace(entries []Entry) []Change {
 		found[e.kind.objectName(e.NamespacedName)] = true
 	}
 	var missing []objectName
-	for name := range r.known {
-		if !found[name] {
-			missing = append(missing, name)
+	for resource, known := range r.known {
+		for key := range known {
+			if name := (objectName{resource, key}); !found[name] {
+				missing = append(missing, name)
+			}
 		}
 	}
 	return r.set(r.remove(missing), entries)
@@ -136,8 +139,8 @@ func (r *result) replace(entries []Entry) []Change {
 // remove removes entries, and returns the changes.
 func (r *result) remove(names []objectName) (changes []Change) {
 	for _, name := range names {
-		if last, isKnown := r.known[name]; isKnown {
-			delete(r.known, name)
+		if last, isKnown := r.known[name.GroupResource][name.NamespacedName]; isKnown {
+			delete(r.known[name.GroupResource], name.NamespacedName)
 			changes = append(changes, Change{watch.Deleted, last})
 		}
 	}
@@ -148,20 +151,24 @@ func (r *result) remove(names []objectName) (changes []Change) {
 func (r *result) set(changes []Change, entries []Entry) []Change {
 	changes = slices.Grow(changes, len(entries))
 	for _, e := range entries {
-		name := e.kind.objectName(e.NamespacedName)
-		last, isKnown := r.known[name]
+		known := r.known[e.kind.resource.GVR.GroupResource()]
+		if known == nil {
+			known = map[types.NamespacedName]Entry{}
+			r.known[e.kind.resource.GVR.GroupResource()] = known
+		}
+		last, isKnown := known[e.NamespacedName]
 		change := Change{watch.Added, e}
 		switch {
 		case !isKnown:
 		case last.UID() != e.UID():
 			changes = append(changes, Change{watch.Deleted, last})
 		case last.ResourceVersion() == e.ResourceVersion() && last.kind.resource.GVR == e.kind.resource.GVR:
-			r.known[name] = e
+			known[e.NamespacedName] = e
 			continue
 		default:
 			change.Type = watch.Modified
 		}
-		r.known[name] = e
+		known[e.NamespacedName] = e
 		changes = append(changes, change)
 	}
 	return changes
