@@ -204,3 +204,20 @@ func TestCache_Namespaces(t *testing.T) {
 		assert.Equal(t, []string{"v1/configmaps a/one", "v1/configmaps b/two"}, all(t, c))
 	})
 }
+
+// A namespace in which the user may not list a kind does not keep the objects of the others in the previous version.
+func TestCache_VersionChangesWithForbiddenNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := scripted.New("shop.example/v1 carts cart Cart")
+		server.Handle("WATCH /apis/shop.example/v1/namespaces/a/carts", stream("shop.example/v1", "Cart", metadata("a/full/1")))
+		server.Handle("WATCH /apis/shop.example/v2/namespaces/a/carts", stream("shop.example/v2", "Cart", metadata("a/full/1"), metadata("a/new/2")))
+		server.Handle("", scripted.Status(http.StatusForbidden, "Forbidden"))
+		c, _ := start(t, server, &inventory.ListOptions{Namespaces: []string{"a", "b"}})
+		var incomplete *inventory.IncompleteError
+		require.ErrorAs(t, c.WaitForSync(t.Context()), &incomplete)
+		assert.Equal(t, []string{"shop.example/v1/carts a/full"}, all(t, c))
+		server.Serve("shop.example/v2 carts cart Cart")
+		time.Sleep(10 * untilRefreshed)
+		assert.Equal(t, []string{"shop.example/v2/carts a/full", "shop.example/v2/carts a/new"}, all(t, c))
+	})
+}

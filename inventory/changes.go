@@ -115,7 +115,7 @@ func (r *result) update(ctx context.Context, changed map[changedObject]struct{})
 			}
 		}
 	}
-	sortEntries(found)
+	slices.SortFunc(found, compareEntries)
 	return r.set(r.remove(missing), found), nil
 }
 

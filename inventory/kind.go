@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
@@ -122,7 +124,8 @@ func (k *kind) update(namespace string, change func(*streamState)) {
 	k.setDenied(s)
 	isVisible := s.synced != last.synced || s.failures != last.failures
 	isSynced := !slices.ContainsFunc(k.streams, func(s *streamState) bool {
-		return !s.synced && (!k.isLimited || s.failures < maxFailures)
+		isLeftOut := s.failures >= maxFailures && (k.isLimited || s.namespace != "" && apierrors.IsForbidden(s.err))
+		return !s.synced && !isLeftOut
 	})
 	k.mu.Unlock()
 	switch {

@@ -3,12 +3,9 @@ package inventory
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,34 +60,6 @@ type Page struct {
 type ResourceVersion struct {
 	Resource *discovery.Resource
 	Version  string
-}
-
-// position is the place of an object in the order of results.
-type position struct {
-	Group, Resource, Namespace, Name string
-}
-
-func (p position) compare(q position) int {
-	return cmp.Or(cmp.Compare(p.Group, q.Group), cmp.Compare(p.Resource, q.Resource), cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name))
-}
-
-func (p position) token() string {
-	data, _ := json.Marshal(p) // strings
-	return base64.RawURLEncoding.EncodeToString(data)
-}
-
-func parseToken(token string) (p position, err error) {
-	if token == "" {
-		return p, nil
-	}
-	data, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(data, &p)
-	}
-	if err != nil {
-		return p, errors.New("query all kinds: invalid Continue (pass Page.Continue of the previous page)")
-	}
-	return p, nil
 }
 
 // searchedKind is a kind with the kinds that may have the same objects, such as Events of two groups. These include the kind.
@@ -240,7 +209,7 @@ func (s *search) searchAll(ctx context.Context) error {
 		}
 		var entries []Entry
 		for e := range k.cache.All(s.Namespace, s.labels) {
-			if entry := s.view.entry(k, e); s.matchesMetadata(entry) {
+			if entry := s.view.entry(k, e); s.isAfter(entry) && s.matchesMetadata(entry) {
 				entries = append(entries, entry)
 			}
 		}
@@ -271,15 +240,18 @@ func (s *search) searchOwned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.add(ctx, slices.DeleteFunc(entries, func(e Entry) bool { return !isSearched[e.kind.order] || !s.matchesMetadata(e) }))
+	_, err = s.add(ctx, slices.DeleteFunc(entries, func(e Entry) bool { return !isSearched[e.kind.order] || !s.isAfter(e) || !s.matchesMetadata(e) }))
 	return err
 }
 
 // add adds the entries that the whole query selects. It reports whether the page is full.
 func (s *search) add(ctx context.Context, entries []Entry) (isFull bool, err error) {
-	sortEntries(entries)
 	s.page.Entries = slices.Grow(s.page.Entries, min(len(entries), cmp.Or(s.Limit, len(entries))))
-	for _, e := range entries {
+	ordered := inOrder(entries)
+	if s.Limit > 0 {
+		ordered = firstInOrder(entries)
+	}
+	for e := range ordered {
 		if ctx.Err() != nil {
 			return false, fmt.Errorf("query all kinds: %w", retry.ContextError(ctx))
 		}
@@ -300,25 +272,13 @@ func (s *search) add(ctx context.Context, entries []Entry) (isFull bool, err err
 	return false, nil
 }
 
-// sortEntries sorts entries in the order of results.
-func sortEntries(entries []Entry) {
-	slices.SortFunc(entries, func(a, b Entry) int {
-		switch {
-		case a.kind != b.kind:
-			return cmp.Compare(a.kind.order, b.kind.order)
-		case a.Namespace != b.Namespace:
-			return strings.Compare(a.Namespace, b.Namespace)
-		default:
-			return strings.Compare(a.Name, b.Name)
-		}
-	})
+// isAfter reports whether an entry is after the previous page.
+func (s *search) isAfter(e Entry) bool {
+	return s.Continue == "" || e.kind.position(e.NamespacedName).compare(s.after) > 0
 }
 
 // selects reports whether an entry with the queried metadata belongs into the result.
 func (s *search) selects(ctx context.Context, e Entry) (bool, error) {
-	if s.Continue != "" && e.kind.position(e.NamespacedName).compare(s.after) <= 0 {
-		return false, nil
-	}
 	if isAllowed, err := s.view.permissions.allows(ctx, e.kind.resource, e.Namespace); err != nil || !isAllowed {
 		return false, err
 	}

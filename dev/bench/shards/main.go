@@ -5,6 +5,7 @@
 //
 //	go run ./shards                # shards; the server selects them with its feature gate ShardedListAndWatch, or the client without
 //	go run ./shards -whole         # each replica has all objects
+//	go run ./shards -alone         # one replica after another, as on machines of their own
 package main
 
 import (
@@ -31,7 +32,7 @@ import (
 // settings are the flags.
 type settings struct {
 	objects, rate, seconds int
-	whole                  bool
+	whole, alone           bool
 	replica, of            int // of a child process
 }
 
@@ -43,6 +44,7 @@ func main() {
 	flag.IntVar(&s.rate, "rate", 200, "changes a second")
 	flag.IntVar(&s.seconds, "seconds", 30, "duration of the changes")
 	flag.BoolVar(&s.whole, "whole", false, "each replica has all objects")
+	flag.BoolVar(&s.alone, "alone", false, "run one replica after another")
 	flag.IntVar(&s.replica, "replica", 0, "the shard of a child process")
 	flag.IntVar(&s.of, "of", 0, "the number of shards, for a child process")
 	flag.Parse()
@@ -97,40 +99,50 @@ func (s *settings) measure(ctx context.Context) error {
 
 // measureReplicas returns the mean figures of n replicas.
 func (s *settings) measureReplicas(ctx context.Context, w *world, n int) (mean figures, err error) {
+	atOnce := n
+	if s.alone {
+		atOnce = 1
+	}
+	for first := 0; first < n && err == nil; first += atOnce {
+		err = s.runReplicas(ctx, w, first, atOnce, n, &mean)
+	}
+	if want := s.rate * s.seconds; err == nil && (mean.Changes < want || mean.Changes > n*want) {
+		err = fmt.Errorf("%d changes were received of %d", mean.Changes, want)
+	}
+	return mean, err
+}
+
+// runReplicas runs some of n replicas during changes, and adds their figures to the mean.
+func (s *settings) runReplicas(ctx context.Context, w *world, first, count, n int, mean *figures) (err error) {
 	var replicas []*child
 	defer func() {
 		for _, replica := range replicas {
 			err = errors.Join(err, replica.stop())
 		}
 	}()
-	for i := range n {
-		replica, err := s.start(ctx, i, n)
+	for i := range count {
+		replica, err := s.start(ctx, first+i, n)
 		if err != nil {
-			return figures{}, err
+			return err
 		}
 		replicas = append(replicas, replica)
 	}
 	for _, replica := range replicas {
 		if _, err := replica.out.ReadBytes('\n'); err != nil { // it has synced
-			return figures{}, err
+			return err
 		}
 	}
 	if err := w.change(ctx, s.rate, time.Duration(s.seconds)*time.Second); err != nil {
-		return figures{}, err
+		return err
 	}
-	received := 0
 	for _, replica := range replicas {
 		of, err := replica.figures()
 		if err != nil {
-			return figures{}, err
+			return err
 		}
-		received += of.Changes
 		mean.add(of, n)
 	}
-	if want := s.rate * s.seconds; received < want || received > n*want {
-		return figures{}, fmt.Errorf("%d changes were received of %d", received, want)
-	}
-	return mean, nil
+	return nil
 }
 
 // child is the process of a replica.

@@ -30,12 +30,13 @@ type figures struct {
 	ByServer                 bool
 }
 
-// add adds the share of one of n replicas to a mean.
+// add adds the share of one of n replicas to a mean. Changes are added up.
 func (f *figures) add(of figures, n int) {
 	f.CPU += of.CPU / float64(n)
 	f.Heap += of.Heap / float64(n)
 	f.RSS += of.RSS / float64(n)
 	f.Received += of.Received / float64(n)
+	f.Changes += of.Changes
 	f.ByServer = of.ByServer
 }
 
