@@ -47,14 +47,14 @@ func definitionReader(e *endpoint) func(ctx context.Context) (types.UID, error) 
 	if !strings.Contains(gvr.Group, ".") { // custom resources have a group with a dot
 		return nil
 	}
-	group := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
-	of := endpoint{conn: e.conn, apiResource: &discovery.Resource{
-		GVR: group.WithResource("customresourcedefinitions"), GVK: group.WithKind("CustomResourceDefinition"), Verbs: []string{"get"},
-	}}
-	definitions := of.objects().Metadata()
 	return func(ctx context.Context) (types.UID, error) {
 		ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 		defer cancel()
+		group := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
+		of := endpoint{conn: e.conn, apiResource: &discovery.Resource{
+			GVR: group.WithResource("customresourcedefinitions"), GVK: group.WithKind("CustomResourceDefinition"), Verbs: []string{"get"},
+		}}
+		definitions := of.objects().Metadata() // made when it is needed: programs follow hundreds of kinds
 		found, err := definitions.Get(ctx, gvr.Resource+"."+gvr.Group, nil)
 		if err != nil {
 			return "", err
