@@ -106,7 +106,7 @@ func (s *settings) measureReplicas(ctx context.Context, w *world, n int) (mean f
 	for first := 0; first < n && err == nil; first += atOnce {
 		err = s.runReplicas(ctx, w, first, atOnce, n, &mean)
 	}
-	if want := s.rate * s.seconds; err == nil && (mean.Changes < want || mean.Changes > n*want) {
+	if want := s.rate * s.seconds; err == nil && (mean.Changes < want-want/10 || mean.Changes > n*want) {
 		err = fmt.Errorf("%d changes were received of %d", mean.Changes, want)
 	}
 	return mean, err
