@@ -115,7 +115,9 @@ type auditor[T any] struct {
 	partition *partition[T] // nil for the only stream
 	handle    *dynamic.Handle[unstructured.Lazy]
 	relist    chan struct{}
-	isDue     atomic.Bool // the next progress is sent to copies
+	isDue     atomic.Bool  // the next progress is sent to copies
+	nextAt    time.Time    // of the next audit; guarded by the cache's lock
+	kept      []Difference // of a stopped partition, for its successor
 	copies    chan auditState[T]
 }
 
@@ -210,7 +212,7 @@ func (a *auditor[T]) run(ctx context.Context) {
 		}
 	}()
 	defer a.setDifferences(nil)
-	for retry.Sleep(ctx, retry.Jitter(ctx, a.interval())) == nil {
+	for retry.Sleep(ctx, a.untilNext(ctx)) == nil {
 		if !a.audit(ctx) {
 			continue
 		}
@@ -223,6 +225,49 @@ func (a *auditor[T]) run(ctx context.Context) {
 		}
 		a.audit(ctx)
 	}
+}
+
+// untilNext returns the time until the next audit, and schedules the one after it.
+func (a *auditor[T]) untilNext(ctx context.Context) time.Duration {
+	a.cache.mu.Lock()
+	defer a.cache.mu.Unlock()
+	if !a.nextAt.After(time.Now()) {
+		a.nextAt = time.Now().Add(retry.Jitter(ctx, a.interval()))
+	}
+	return time.Until(a.nextAt)
+}
+
+// keep keeps the differences for the successor of a partition that is about to be stopped.
+func (a *auditor[T]) keep() {
+	if a == nil {
+		return
+	}
+	a.cache.mu.RLock()
+	defer a.cache.mu.RUnlock()
+	a.kept = a.cache.audits.differences[a]
+}
+
+// continueFrom takes over the schedule of stopped auditors, and their differences as far as the partition has the objects. It reports whether there
+// are any: the objects must be listed again.
+func (a *auditor[T]) continueFrom(stopped []*auditor[T]) (differs bool) {
+	c := a.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range stopped {
+		if a.nextAt.IsZero() || !s.nextAt.IsZero() && s.nextAt.Before(a.nextAt) {
+			a.nextAt = s.nextAt
+		}
+		for _, d := range s.kept {
+			if a.has(d.Namespace, cmp.Or(d.Cached.UID, d.Stored.UID)) {
+				c.audits.differences[a] = append(c.audits.differences[a], d)
+			}
+		}
+	}
+	if len(c.audits.differences[a]) == 0 {
+		return false
+	}
+	a.nextAt = time.Now().Add(min(auditRepairTime, a.interval()))
+	return true
 }
 
 func (a *auditor[T]) interval() time.Duration {

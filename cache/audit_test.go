@@ -138,6 +138,47 @@ func TestAudit_RepairsLostEvents(t *testing.T) {
 	}
 }
 
+// A change of the shard between a difference and its repair, and changes more often than audits.
+func TestAudit_ContinuesWithChangedShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newRevisions()
+		s.write("shop/a", pod("shop", "a", "web", 0))
+		small := shardOf("uid of a")
+		large := small.Union(shard.Split(shard.UID, 8)[0])
+		var found audits
+		options := found.options(0)
+		report := options.OnResult
+		var c *cache.Cache[object]
+		options.OnResult = func(result cache.AuditResult) {
+			report(result)
+			if len(result.Differences) > 0 {
+				assert.NoError(t, c.SetShard(small))
+				time.Sleep(time.Second) // Run applies the shard before it is asked for a relist
+				assert.ErrorContains(t, c.Health(), "missing on the server")
+			}
+		}
+		c = cache.New(s.pods(t), &cache.Options[object]{Shard: large, Audit: options})
+		run(t, c)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		s.lose("shop/a", nil)
+		for len(found.differences()) == 0 {
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(2 * time.Minute)
+		assert.Empty(t, c.List("", nil))
+		time.Sleep(2 * time.Minute)
+		assert.NoError(t, c.Health())
+		assert.Len(t, found.differences(), 1)
+
+		before := len(found.all())
+		for i := range 12 {
+			require.NoError(t, c.SetShard([]shard.Selector{large, small}[i%2]))
+			time.Sleep(30 * time.Minute)
+		}
+		assert.GreaterOrEqual(t, len(found.all())-before, 3)
+	})
+}
+
 func TestAudit_RepairsPatchedStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newRevisions()

@@ -20,6 +20,7 @@ type partitionMerger[T any] struct {
 	partitions []*partition[T]
 	events     chan partitionEvent[T]
 	all        sync.WaitGroup
+	hasListed  bool // a partition has synced
 }
 
 // followPartitions applies the streams of all partitions to the cache until ctx ends, a mutation is found, or every namespace is
@@ -54,6 +55,11 @@ func (m *partitionMerger[T]) start(ctx context.Context, p *partition[T]) {
 	p.handled = make(chan struct{}, 1)
 	m.partitions = append(m.partitions, p)
 	if p.audit = m.cache.newAuditor(p, p.source); p.audit != nil {
+		if p.audit.continueFrom(p.continues) {
+			p.resourceVersion = "" // lists the objects again
+			p.seen = nil
+		}
+		p.continues = nil
 		m.all.Go(func() { p.audit.run(ctx) })
 	}
 	m.all.Go(func() { p.follow(ctx, m.events) })
@@ -61,6 +67,7 @@ func (m *partitionMerger[T]) start(ctx context.Context, p *partition[T]) {
 
 // stop ends a partition. Its objects stay.
 func (m *partitionMerger[T]) stop(p *partition[T]) {
+	p.audit.keep()
 	p.stop()
 	p.isStopped = true
 	m.partitions = slices.DeleteFunc(m.partitions, func(other *partition[T]) bool { return other == p })
@@ -103,6 +110,7 @@ func (m *partitionMerger[T]) handle(ctx context.Context, event partitionEvent[T]
 		m.removeMissing(p)
 		p.rejected = nil
 		p.hasSynced = true
+		m.hasListed = true
 		p.state = dynamic.Synced
 		m.updateStream(p.namespace, false)
 		m.updateState()
@@ -153,7 +161,7 @@ func (m *partitionMerger[T]) interrupt(p *partition[T], i dynamic.Interruption) 
 }
 
 // handleEnd marks a partition as rejected after the end of its Follow; its goroutine starts the next Follow. An error ends Run: a panic or
-// Goexit in the goroutine, or the rejection of every partition.
+// Goexit in the goroutine, or the rejection of every partition before the first list is complete.
 func (m *partitionMerger[T]) handleEnd(event partitionEvent[T]) error {
 	var panicErr *PanicError
 	if event.retryAfter == 0 || errors.As(event.ended, &panicErr) {
@@ -165,7 +173,7 @@ func (m *partitionMerger[T]) handleEnd(event partitionEvent[T]) error {
 	p.state = stateRejected
 	m.updateStream(p.namespace, false)
 	m.updateState()
-	if !slices.ContainsFunc(m.partitions, func(p *partition[T]) bool { return p.state != stateRejected }) {
+	if !m.hasListed && !slices.ContainsFunc(m.partitions, func(p *partition[T]) bool { return p.state != stateRejected }) {
 		if c.opts.Namespaces == nil {
 			return p.rejected
 		}
@@ -185,6 +193,7 @@ func (m *partitionMerger[T]) updateStream(namespace string, isRestored bool) {
 	var state streamState
 	for i, p := range partitions {
 		state.synced = (state.synced || i == 0) && p.hasSynced
+		state.unlisted = state.unlisted || !p.hasSynced
 		state.listing = state.listing || !p.hasSynced && p.rejected == nil
 		if i == 0 || p.resourceVersion == "" || isNewer(state.resourceVersion, p.resourceVersion) {
 			state.resourceVersion = p.resourceVersion

@@ -34,6 +34,7 @@ type partition[T any] struct {
 	stop      context.CancelFunc
 	handled   chan struct{} // receives after each event
 	audit     *auditor[T]
+	continues []*auditor[T] // of the stopped partitions that this one continues, until it starts
 
 	resourceVersion string          // up to which the cache has the changes; "" before the initial list
 	seen            []seenPartition // of other partitions, which this one has taken over at an earlier resourceVersion

@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -24,6 +25,8 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
+const watchOfPods = "WATCH /api/v1/namespaces/shop/pods"
+
 // shardServer serves eight pods, one for each eighth of the hashes, at resourceVersion 10 and more, with each watch.
 func shardServer(t *testing.T) (pods *dynamic.Resource, server *scripted.Server, eighths []shard.Selector) {
 	t.Helper()
@@ -40,7 +43,7 @@ func shardServer(t *testing.T) (pods *dynamic.Resource, server *scripted.Server,
 	server = scripted.New("/v1 pods pod Pod po")
 	var version atomic.Int64
 	version.Store(10)
-	server.Handle("WATCH /api/v1/namespaces/shop/pods", func(w http.ResponseWriter, r *http.Request) {
+	server.Handle(watchOfPods, func(w http.ResponseWriter, r *http.Request) {
 		current := version.Add(1)
 		if r.URL.Query().Get("sendInitialEvents") != "" {
 			selector, err := shard.Parse(r.URL.Query().Get("shardSelector"))
@@ -177,6 +180,54 @@ func TestSetShard_ListsWhatIsNew(t *testing.T) {
 		expect("REMOVED pod-0 1 was 1", "REMOVED pod-7 8 was 8")
 		require.NoError(t, c.WaitForResourceVersion(t.Context(), "1000"), "of nothing")
 	})
+}
+
+// A server that starts, behind a load balancer, rejects the watch of gained objects while the previous watch goes on.
+func TestSetShard_RejectedGainIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, server, eighths := shardServer(t)
+		c := cache.New(pods, &cache.Options[object]{Shard: eighths[1]})
+		run(t, c)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		serve := server.Handler(watchOfPods)
+		server.Handle(watchOfPods, scripted.Status(http.StatusForbidden, "Forbidden"))
+		require.NoError(t, c.SetShard(eighths[0].Union(eighths[1])))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.ErrorIs(t, c.WaitForSync(ctx), context.DeadlineExceeded)
+		assert.ErrorContains(t, c.Health(), "as scripted")
+		server.Handle(watchOfPods, serve)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.Equal(t, []string{"shop/pod-0", "shop/pod-1"}, names(c.List("", nil)))
+	})
+}
+
+// Rejections end Run before the first list only, also if no partition of it is left.
+func TestSetShard_RejectedLater(t *testing.T) {
+	for name, first := range map[string]int{"narrowed": 2, "from nothing": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, server, eighths := shardServer(t)
+				c := cache.New(pods, &cache.Options[object]{Shard: eighths[0].Union(eighths[1])})
+				run(t, c)
+				require.NoError(t, c.WaitForSync(t.Context()))
+				if first == 0 {
+					require.NoError(t, c.SetShard(shard.New(shard.UID)))
+					require.NoError(t, c.WaitForSync(t.Context()))
+				}
+				serve := server.Handler(watchOfPods)
+				server.Handle(watchOfPods, scripted.Status(http.StatusForbidden, "Forbidden"))
+				require.NoError(t, c.SetShard(eighths[0]))
+				time.Sleep(time.Minute)
+				assert.ErrorContains(t, c.Health(), "as scripted")
+				server.Handle(watchOfPods, serve)
+				time.Sleep(2 * time.Minute)
+				require.NoError(t, c.WaitForSync(t.Context()))
+				assert.NoError(t, c.Health())
+				assert.Equal(t, []string{"shop/pod-0"}, names(c.List("", nil)))
+			})
+		})
+	}
 }
 
 func TestSetShard_Invalid(t *testing.T) {

@@ -216,6 +216,9 @@ func (m *partitionMerger[T]) continued(selector shard.Selector, others ...*parti
 		}
 	}
 	for _, p := range others {
+		if p.audit != nil {
+			next.continues = append(next.continues, p.audit)
+		}
 		next.seen = append(next.seen, p.seen...)
 		if isNewer(p.resourceVersion, next.resourceVersion) {
 			next.seen = append(next.seen, seenPartition{p.shard, p.resourceVersion})

@@ -13,7 +13,8 @@ type streamState struct {
 	resourceVersion string // "" before the initial list
 	restores        int    // decreases of resourceVersion
 	synced          bool   // since the first Synced
-	listing         bool   // some of its objects have not been listed yet
+	listing         bool   // some of its objects have not been listed yet, and will be
+	unlisted        bool   // some of its objects have not been listed yet
 	rejected        error  // until the next Follow; see Options.Namespaces
 	interrupted     error  // error of the current interruption
 	interruptedAt   time.Time
@@ -57,7 +58,7 @@ func (c *Cache[T]) setStream(namespace string, exists bool, current streamState,
 	last := *s
 	s.resourceVersion = current.resourceVersion
 	s.synced = last.synced || current.synced
-	s.listing = current.listing
+	s.listing = current.listing || s.synced && current.unlisted // after the first list no rejection is final
 	s.rejected = current.rejected
 	s.interrupted = current.interrupted
 	s.progressed = current.progressed
