@@ -62,15 +62,22 @@ func (g *Group) step(ctx context.Context) {
 	if g.isRoundDue() {
 		g.round(ctx)
 	}
+	if g.lease != nil && g.hasSynced && !g.isJoined { // Run's work begins
+		g.isJoined = true
+		close(g.joined)
+	}
+	// The round after these requests must not be late, however many they are: what is left is done after it.
+	requestCtx, cancel := g.withTimeout(ctx)
+	defer cancel()
 	if g.lease != nil {
-		if err := g.release(ctx); err != nil && ctx.Err() == nil {
+		if err := g.release(requestCtx); err != nil && ctx.Err() == nil {
 			g.log.Debug("segments cannot be handed over", "error", err)
 		}
 	}
 	live := g.live()
 	g.updateUnowned(live)
 	if g.lease != nil && g.hasSynced && len(live) > 0 && live[0] == g.memberName() {
-		if err := g.lead(ctx, live); err != nil && ctx.Err() == nil {
+		if err := g.lead(requestCtx, live); err != nil && ctx.Err() == nil {
 			g.log.Debug("the assignment cannot be written", "error", err)
 		}
 	}
@@ -166,8 +173,12 @@ func (g *Group) lead(ctx context.Context, live []string) error {
 		return nil
 	}
 	g.readWeights(ctx)
+	free := map[string]bool{"": false}
 	current, _ := g.assignment.content.change(func(s *segment) {
-		if s.owner != "" && !g.isLive(s.owner) && g.isFree(ctx, s.owner) {
+		if _, isKnown := free[s.owner]; !isKnown {
+			free[s.owner] = !g.isLive(s.owner) && g.isFree(ctx, s.owner)
+		}
+		if free[s.owner] {
 			s.owner = ""
 		}
 	})
@@ -188,11 +199,9 @@ func (g *Group) expireMembers(ctx context.Context) {
 		if m.isGone || name == g.memberName() || time.Since(m.seenAt) < g.opts.LeaseDuration {
 			continue
 		}
-		requestCtx, cancel := g.withTimeout(ctx)
-		_, err := g.leases.Delete(requestCtx, name, &metav1.DeleteOptions{
+		_, err := g.leases.Delete(ctx, name, &metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &m.uid, ResourceVersion: &m.version},
 		})
-		cancel()
 		switch {
 		case err == nil:
 			m.isGone = true
@@ -217,9 +226,7 @@ func (g *Group) isFree(ctx context.Context, owner string) bool {
 	if !m.isGone || m.isFree || time.Now().Before(m.freeAt) {
 		return m.isFree
 	}
-	requestCtx, cancel := g.withTimeout(ctx)
-	defer cancel()
-	lease, err := g.leases.Get(requestCtx, owner, nil)
+	lease, err := g.leases.Get(ctx, owner, nil)
 	if err == nil {
 		g.handleMember(lease)
 	}
@@ -237,8 +244,6 @@ func (g *Group) forgetMembers() {
 }
 
 func (g *Group) createAssignment(ctx context.Context) error {
-	ctx, cancel := g.withTimeout(ctx)
-	defer cancel()
 	lease := g.newLease(g.name)
 	lease.SetAnnotations(map[string]string{assignmentAnnotation: newAssignment().encode()})
 	created, err := g.leases.Create(ctx, lease, nil)
@@ -252,8 +257,6 @@ func (g *Group) createAssignment(ctx context.Context) error {
 }
 
 func (g *Group) deleteAssignment(ctx context.Context) error {
-	ctx, cancel := g.withTimeout(ctx)
-	defer cancel()
 	lease := g.assignment.lease
 	uid := lease.GetUID()
 	version := lease.GetResourceVersion()
@@ -267,8 +270,6 @@ func (g *Group) readWeights(ctx context.Context) {
 	if g.opts.By != shard.Namespace || g.opts.Namespaces == nil || time.Now().Before(g.weighAt) {
 		return
 	}
-	ctx, cancel := g.withTimeout(ctx)
-	defer cancel()
 	g.weighAt = time.Now().Add(weighInterval)
 	namespaces, err := g.opts.Namespaces(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,11 +18,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/controller/sharding"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/shard"
 )
 
@@ -38,7 +41,9 @@ type work struct {
 	overlaps []string
 }
 
-func newWork() *work { return &work{busy: map[int]string{}, counts: map[int]int{}} }
+func newWork() *work {
+	return &work{busy: map[int]string{}, counts: map[int]int{}}
+}
 
 func (w *work) begin(key int, member string) {
 	w.mu.Lock()
@@ -265,6 +270,95 @@ func TestGroup_JoinsSlowServer(t *testing.T) {
 		m.stop()
 		require.NoError(t, <-m.ended)
 		assert.Greater(t, sent.Load(), int32(5))
+	})
+}
+
+// The observers of a Lease whose creation had no response count from the creation: a read of it is no renewal.
+func TestGroup_RenewsLeaseWithoutResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, server := controllertest.New(t)
+		var mu sync.Mutex
+		var requests []string
+		m := newWork().join(t, server, "member", func(r *http.Request) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Method == http.MethodPost && len(requests) == 0 {
+				requests = append(requests, r.Method)
+				server.Discard(r)
+				return errors.New("connection reset")
+			}
+			if name := path.Base(r.URL.Path); strings.HasPrefix(name, "op-") {
+				requests = append(requests, r.Method)
+			}
+			return nil
+		})
+		for m.Health().Member == "" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		synctest.Wait()
+		mu.Lock()
+		assert.Equal(t, []string{"POST", "GET", "PUT"}, requests)
+		mu.Unlock()
+		m.stop()
+		require.NoError(t, <-m.ended)
+	})
+}
+
+// A member that plans goes on renewing its Lease while it deletes the Leases of many dead members on a slow server.
+func TestGroup_ManyDeadMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, server := controllertest.New(t)
+		w := newWork()
+		var longest atomic.Int64
+		var last time.Time
+		survivor := w.join(t, server, "survivor", func(r *http.Request) error {
+			switch {
+			case r.Method == http.MethodDelete:
+				return sleep(r.Context(), 3*time.Second)
+			case r.Method == http.MethodPut && path.Base(r.URL.Path) != "op": // a renewal
+				if !last.IsZero() {
+					longest.Store(max(longest.Load(), int64(time.Since(last))))
+				}
+				last = time.Now()
+			}
+			return nil
+		})
+		members := []*member{survivor}
+		for n := range 8 {
+			members = append(members, w.join(t, server, fmt.Sprint("member-", n), nil))
+		}
+		time.Sleep(2 * time.Minute)
+		requireBalanced(t, members...)
+		for _, m := range members[1:] {
+			m.cutOff.Store(true)
+		}
+		time.Sleep(2 * time.Minute)
+		requireBalanced(t, survivor)
+		assert.Less(t, time.Duration(longest.Load()), 10*time.Second, "the RenewDeadline")
+		for _, m := range members[1:] {
+			m.cutOff.Store(false)
+		}
+		for _, m := range members {
+			m.stop()
+			_ = <-m.ended
+		}
+	})
+}
+
+func TestGroup_RunWithoutRightToWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := controllertest.New(t)
+		server.Override = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/leases") {
+				return false
+			}
+			scripted.Status(http.StatusForbidden, "Forbidden")(w, r)
+			return true
+		}
+		group, err := sharding.New(controllertest.Leases(t, client), "op", nil)
+		require.NoError(t, err)
+		err = group.Run(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return nil })
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
 	})
 }
 

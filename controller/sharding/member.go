@@ -32,7 +32,6 @@ func (g *Group) round(ctx context.Context) {
 		g.signal()
 	case err == nil:
 		g.setOwned(g.ownedByAssignment(), sentAt)
-		g.hasJoined()
 	}
 	g.recordRound(ctx, err)
 }
@@ -64,10 +63,13 @@ func (g *Group) recordRound(ctx context.Context, err error) {
 	}
 }
 
-// renew renews the member's Lease. Without a Lease it creates one, under a new name.
+// renew renews the member's Lease. Without a Lease it creates one, under a new name. A Lease of an earlier request without a response is
+// renewed, too: its observers count from that request.
 func (g *Group) renew(ctx context.Context) error {
 	if g.lease == nil {
-		return g.join(ctx)
+		if isNew, err := g.join(ctx); isNew || err != nil {
+			return err
+		}
 	}
 	g.applySpec(g.lease)
 	lease, err := g.leases.Update(ctx, g.lease, nil)
@@ -115,13 +117,13 @@ func (g *Group) reread(ctx context.Context) error {
 	return err
 }
 
-func (g *Group) join(ctx context.Context) error {
+func (g *Group) join(ctx context.Context) (isNew bool, err error) {
 	if g.isDraining() {
-		return errors.New("the member leaves")
+		return false, errors.New("the member leaves")
 	}
-	lease, err := g.createLease(ctx)
+	lease, isNew, err := g.createLease(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	g.lease = lease
 	g.joining = ""
@@ -129,30 +131,23 @@ func (g *Group) join(ctx context.Context) error {
 	g.member = lease.GetName()
 	g.mu.Unlock()
 	g.log.Info("joined", "member", lease.GetName())
-	return nil
+	return isNew, nil
 }
 
 // createLease creates a Lease with a new name. If an earlier response was lost, it returns that Lease. It never creates a name twice: the
 // other members may know that the first Lease was deleted.
-func (g *Group) createLease(ctx context.Context) (*leaseObject, error) {
+func (g *Group) createLease(ctx context.Context) (lease *leaseObject, isNew bool, err error) {
 	if g.joining != "" {
-		lease, err := g.leases.Get(ctx, g.joining, nil)
+		lease, err = g.leases.Get(ctx, g.joining, nil)
 		if !retry.IsObjectNotFound(err) {
-			return lease, err
+			return lease, false, err
 		}
 	}
 	g.joining = g.name + "-" + retry.RandomName(ctx)
-	lease := g.newLease(g.joining)
+	lease = g.newLease(g.joining)
 	g.applySpec(lease)
-	return g.leases.Create(ctx, lease, nil)
-}
-
-// hasJoined lets Run's work begin.
-func (g *Group) hasJoined() {
-	if !g.isJoined {
-		g.isJoined = true
-		close(g.joined)
-	}
+	lease, err = g.leases.Create(ctx, lease, nil)
+	return lease, true, err
 }
 
 // lose ends the membership.

@@ -48,9 +48,7 @@ func (g *Group) observe(ctx context.Context) {
 	for ctx.Err() == nil {
 		for change, err := range g.leases.Follow(ctx, opts) {
 			if err != nil {
-				if ctx.Err() == nil {
-					g.fail(err)
-				}
+				g.reportObserved(ctx, err)
 				break
 			}
 			g.mu.Lock()
@@ -59,6 +57,17 @@ func (g *Group) observe(ctx context.Context) {
 			g.signal()
 		}
 		_ = retry.Sleep(ctx, retry.Jitter(ctx, g.opts.RetryPeriod))
+	}
+}
+
+// reportObserved reports the error of a watch: it ends Run before the member has joined, and is logged later.
+func (g *Group) reportObserved(ctx context.Context, err error) {
+	select {
+	case <-ctx.Done():
+	case <-g.joined:
+		g.log.Warn("the leases of the group cannot be observed", "error", err)
+	default:
+		g.fail(err)
 	}
 }
 

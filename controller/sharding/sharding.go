@@ -140,7 +140,7 @@ func (g *Group) validate() error {
 // Field returns the hashed field.
 func (g *Group) Field() shard.Field { return g.opts.By }
 
-// Run joins the group, and then calls work once. It can be called once. The controllers in work need the group as
+// Run joins the group, lists its Leases, and then calls work once. It can be called once. The controllers in work need the group as
 // controller.Options.Sharding. They work on the ranges of this process, which grow and shrink meanwhile, also to none.
 //
 // When ctx ends, the member leaves: no further reconcile begins, and its segments are handed over as soon as their reconciles have
