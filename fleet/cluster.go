@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
@@ -27,11 +28,12 @@ type cluster struct {
 	connection *connection
 }
 
-// connection is a client of a configuration. client is opened at first use.
+// connection is a client of a configuration, or the error of opening it.
 type connection struct {
 	conn     *transport.Conn
 	client   *dynamic.Client
 	err      error
+	opened   time.Time       // before the call of Options.Open
 	server   string          // resourceVersions hold for this server alone
 	replaced context.Context //nolint:containedctx // ends after a change of the configuration
 	replace  context.CancelFunc
@@ -56,29 +58,40 @@ func newCluster(f *Fleet, name string, cfg *transport.Config, cfgErr error) *clu
 	return c
 }
 
-// connect returns the current connection, opened if needed.
+// connect returns the current connection, opened if needed. Open may read files, so it is called again after an error, once the shortest
+// delay of a failed stream has passed.
 func (c *cluster) connect() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.connection != nil {
-		return c.connection
+	last := c.connection
+	if last != nil && (last.err == nil || c.cfgErr != nil || time.Since(last.opened) < streamBackoff.Min) {
+		return last
 	}
-	c.connection = &connection{err: c.cfgErr}
-	c.connection.replaced, c.connection.replace = context.WithCancel(context.Background()) //nolint:forbidigo // until disconnect
+	next := c.open()
+	if last != nil { // streams that wait after its error end their wait when the configuration changes
+		next.replaced = last.replaced
+		next.replace = last.replace
+	} else {
+		next.replaced, next.replace = context.WithCancel(context.Background()) //nolint:forbidigo // until disconnect
+	}
+	c.connection = next
+	return next
+}
+
+// open returns a connection of the configuration. It is called with c.mu.
+func (c *cluster) open() *connection {
+	next := &connection{opened: time.Now(), err: c.cfgErr}
 	if c.cfgErr == nil {
-		c.connection.server = c.cfg.Server
 		cfg := *c.cfg
-		conn, err := c.fleet.opts.Open(c.name, &cfg)
-		if err == nil {
-			c.connection.conn = conn
-			c.connection.client = dynamic.New(conn, nil)
-		}
-		c.connection.err = err
+		next.server = cfg.Server
+		next.conn, next.err = c.fleet.opts.Open(c.name, &cfg)
 	}
-	if c.connection.err != nil {
-		c.connection.err = fmt.Errorf("connect to cluster %q: %w", c.name, c.connection.err)
+	if next.err != nil {
+		next.err = fmt.Errorf("connect to cluster %q: %w", c.name, next.err)
+		return next
 	}
-	return c.connection
+	next.client = dynamic.New(next.conn, nil)
+	return next
 }
 
 // set replaces the configuration. An equal configuration changes nothing.

@@ -23,8 +23,8 @@ type Options struct {
 	Sources []Source
 	// Select reports whether a cluster belongs to this replica, see [Replica]. nil selects all clusters. [Fleet.SetSelect] changes it.
 	Select func(cluster string) bool
-	// Open opens the connection to a cluster when it is first used, and again after a change of its configuration. It must not send
-	// a request. nil means [transport.Open].
+	// Open opens the connection to a cluster when it is first used, and again after a change of its configuration. After an error, it
+	// is called again at the next use, at most once a second. It must not send a request. nil means [transport.Open].
 	Open func(cluster string, cfg *transport.Config) (*transport.Conn, error)
 	// Logger receives failures of sources, and clusters that fail and recover; nil means slog.Default().
 	Logger *slog.Logger
