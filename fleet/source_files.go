@@ -21,28 +21,39 @@ import (
 const pollInterval = 5 * time.Second
 
 // Contexts returns a source of the contexts of a kubeconfig: the file at path or, for "", the kubeconfig of [transport.Load]. Names of
-// contexts are names of clusters. The kubeconfig is read again every five seconds. While it cannot be read, the clusters stay.
+// contexts are names of clusters. The kubeconfig is read again every five seconds. While it cannot be read, the clusters stay. A
+// context that names a missing file is a cluster that fails with the reason, until the file exists.
 func Contexts(path string) Source {
 	return func(ctx context.Context, clusters *Clusters) error {
 		var last *kubeconfig.File
+		failures := map[string]string{} // errors of contexts, which may name missing files
 		return poll(ctx, func() error {
 			file, err := transport.LoadKubeconfig(path)
 			if err != nil {
 				return err
 			}
-			if last != nil && reflect.DeepEqual(file, last) {
-				return nil
-			}
+			isSame := last != nil && reflect.DeepEqual(file, last)
 			for name := range file.Contexts {
+				lastFailure := failures[name]
+				if isSame && lastFailure == "" {
+					continue
+				}
 				cfg, err := transport.Load(ctx, &transport.LoadOptions{Kubeconfig: file, Context: name})
 				if ctx.Err() != nil {
 					return retry.ContextError(ctx)
 				}
-				clusters.putLoaded(name, cfg, err)
+				failures[name] = errorText(err)
+				if !isSame || failures[name] != lastFailure {
+					clusters.putLoaded(name, cfg, err)
+				}
+			}
+			if isSame {
+				return nil
 			}
 			if last != nil {
 				for name := range last.Contexts {
 					if _, exists := file.Contexts[name]; !exists {
+						delete(failures, name)
 						clusters.Remove(name)
 					}
 				}
@@ -63,6 +74,14 @@ func (c *Clusters) putLoaded(name string, cfg *transport.Config, err error) {
 	c.Set(name, cfg)
 }
 
+// errorText returns the text of an error, and "" for nil.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
 // poll calls read, and again every pollInterval, until it fails or ctx ends.
 func poll(ctx context.Context, read func() error) error {
 	for {
@@ -81,7 +100,8 @@ var extensions = []string{".yaml", ".yml", ".json", ".kubeconfig", ".conf", ".co
 // Folder returns a source of the kubeconfigs in a folder, such as a mounted Secret: each file is a cluster, with the kubeconfig's current
 // context. The name of the file without the extension .yaml, .yml, .json, .kubeconfig, .conf or .config is the name of the cluster.
 // Folders and files that begin with a dot are ignored. The folder is read every five seconds: new, changed and removed files are
-// noticed. An invalid file is a cluster that fails with the reason. The files may name programs to run and files to read.
+// noticed. An invalid file is a cluster that fails with the reason. The files may name programs to run and files to read. A
+// missing file is looked up again with the folder.
 func Folder(path string) Source {
 	return func(ctx context.Context, clusters *Clusters) error {
 		known := map[string]folderFile{} // by name of the cluster
@@ -91,14 +111,20 @@ func Folder(path string) Source {
 				return err
 			}
 			for name, file := range found {
-				if last, isKnown := known[name]; isKnown && last == file {
+				last, isKnown := known[name]
+				isSame := isKnown && last.path == file.path && last.hash == file.hash
+				if isSame && last.failed == "" {
 					continue
 				}
 				cfg, err := loadFile(ctx, file.path)
 				if ctx.Err() != nil {
 					return retry.ContextError(ctx)
 				}
-				clusters.putLoaded(name, cfg, err)
+				file.failed = errorText(err)
+				found[name] = file
+				if !isSame || file.failed != last.failed {
+					clusters.putLoaded(name, cfg, err)
+				}
 			}
 			for name := range known {
 				if _, exists := found[name]; !exists {
@@ -114,8 +140,9 @@ func Folder(path string) Source {
 
 // folderFile is a file with the hash of its content.
 type folderFile struct {
-	path string
-	hash [sha256.Size]byte
+	path   string
+	hash   [sha256.Size]byte
+	failed string // the error of its load, which is repeated: the file may name a missing file
 }
 
 // readFolder returns the files of a folder by the names of their clusters.

@@ -110,6 +110,40 @@ func TestContexts_FollowsKubeconfig(t *testing.T) {
 	})
 }
 
+// TestSource_LoadsMissingFilesAgain has kubeconfigs of two clusters, and a certificate authority of one of them that is written later.
+func TestSource_LoadsMissingFilesAgain(t *testing.T) {
+	for name, sourceOf := range map[string]func(t *testing.T, east, west string) fleet.Source{
+		"Folder": func(t *testing.T, east, west string) fleet.Source {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "east"), east)
+			write(t, filepath.Join(dir, "west"), west)
+			return fleet.Folder(dir)
+		},
+		"Contexts": func(t *testing.T, east, _ string) fleet.Source {
+			path := filepath.Join(t.TempDir(), "config")
+			write(t, path, east)
+			return fleet.Contexts(path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				authority := filepath.Join(t.TempDir(), "ca.crt")
+				east := strings.Replace(kubeconfigText("one", "east", "a", "west", "b"), "'https://a'", "'https://a', certificate-authority: "+authority, 1)
+				f, open := opened(t, sourceOf(t, east, kubeconfigText("one", "west", "b")))
+				synctest.Wait()
+				assert.Contains(t, open()["east"], authority)
+				time.Sleep(time.Minute)
+				assert.Contains(t, open()["east"], authority)
+				assert.Equal(t, "https://b with one", open()["west"])
+				require.NoError(t, f.Health())
+				write(t, authority, "certificate")
+				time.Sleep(6 * time.Second)
+				assert.Equal(t, map[string]string{"east": "https://a with one", "west": "https://b with one"}, open())
+			})
+		})
+	}
+}
+
 // secretJSON returns a Secret with a kubeconfig.
 func secretJSON(name, cluster, kubeconfig string, version int) string {
 	return fmt.Sprintf(`{"kind":"Secret","apiVersion":"v1","type":"cluster.x-k8s.io/secret","metadata":{"namespace":"fleet","name":%q,"uid":%q,"resourceVersion":"%d",`+
