@@ -209,11 +209,14 @@ func (g *gate) hasSynced(cluster string) bool {
 func (g *gate) admit(key Key, priority int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	c := g.clusters[key.Cluster]
 	if _, hasLeft := g.left[key]; hasLeft {
 		g.queue.Forget(key)
+		if c != nil && c.running < g.limit { // no release follows
+			g.resume(key.Cluster, c, 1)
+		}
 		return false
 	}
-	c := g.clusters[key.Cluster]
 	if c == nil {
 		c = &clusterGate{priority: map[Key]int{}}
 		g.clusters[key.Cluster] = c

@@ -191,6 +191,51 @@ func TestRun_ShardsOfClusters(t *testing.T) {
 	})
 }
 
+// TestRun_DroppedKeyResumesParkedKey has a key that leaves the shard after it has been resumed, before a worker is free.
+func TestRun_DroppedKeyResumesParkedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		half := shard.Split(shard.UID, 2)[0]
+		var kept, left []string
+		for i := range 26 {
+			name := string(rune('a'+i)) + "-pod" // names that differ in the last character have close hashes
+			if half.Matches("shop", types.UID("east-"+name)) {
+				kept = append(kept, name)
+			} else {
+				left = append(left, name)
+			}
+		}
+		east := newPodCluster("east", left[0], left[1], left[2], kept[0], kept[1])
+		north := newPodCluster("north", "a")
+		west := newPodCluster("west", "a")
+		source, members := dynamicSource()
+		f := newFleet(t, source, east, north, west)
+		pods := fleet.NewCache(f, "pods", &fleet.CacheOptions[unstructured.Object]{Options: cache.Options[unstructured.Object]{Shard: shard.New(shard.UID, shard.All()...)}})
+		run(t, pods.Run)
+		ends := map[string]chan struct{}{"east": make(chan struct{}), "north": make(chan struct{}), "west": make(chan struct{})}
+		defer close(ends["north"])
+		var r reconciles
+		startRun(t, pods, func(_ context.Context, key fleet.Key) (time.Duration, error) {
+			r.record(key)
+			<-ends[key.Cluster]
+			return 0, nil
+		}, &fleet.RunOptions{Options: controller.Options{Workers: 2}, WorkersPerCluster: 1})
+		for _, c := range []*podCluster{east, north, west} { // a reconcile of east and of north, and parked keys of east
+			members().Set(c.name, c.config("first"))
+			time.Sleep(5 * time.Second)
+		}
+		all := r.drain()
+		require.Len(t, all, 2)
+		close(ends["east"])
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"west/shop/a"}, r.drain(), "the resumed key of east has no worker")
+		require.NoError(t, pods.SetShard(half))
+		time.Sleep(5 * time.Second)
+		close(ends["west"])
+		time.Sleep(5 * time.Second)
+		assert.Subset(t, append(all, r.drain()...), []string{"east/shop/" + kept[0], "east/shop/" + kept[1]})
+	})
+}
+
 // TestRun_PredicatesDropUpdates changes a pod with predicates for the reconciled pods, and for pods of a Trigger that reconcile "db".
 func TestRun_PredicatesDropUpdates(t *testing.T) {
 	label := []controller.Predicate{controller.LabelChanged}
