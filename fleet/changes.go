@@ -22,6 +22,11 @@ type Change[T any] struct {
 //
 // Each loop takes a goroutine for each cluster.
 func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
+	return c.changes(ctx, func() {})
+}
+
+// changes is Changes with a callback after each change of the clusters.
+func (c *Cache[T]) changes(ctx context.Context, onUpdate func()) iter.Seq[Change[T]] {
 	return func(yield func(Change[T]) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		m := &merger[T]{cache: c, merged: make(chan Change[T]), followed: map[string]followed[T]{}}
@@ -35,6 +40,7 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 			select {
 			case <-changed:
 				m.update(ctx)
+				onUpdate()
 			case change := <-m.merged:
 				if !yield(change) {
 					return

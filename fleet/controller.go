@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -41,7 +42,8 @@ const (
 // clusters share a work queue. Run is controller.Run otherwise, with these differences:
 //
 //   - The reconciles of a cluster start when all caches have synced this cluster. They do not wait for the rest of the clusters.
-//   - Objects of a cluster that leaves the fleet, and objects that leave the shard of c, are not reconciled: they may exist.
+//   - Objects of a cluster that leaves the fleet, and objects that leave the shard of c, are not reconciled: they may exist. A change of a
+//     Trigger may reconcile an object outside of the shard.
 //   - Errors of a cluster are its state, see [Cache.Clusters].
 //
 // A reconcile writes through [Fleet.Client] with the key's cluster, and through TrackWrites of [Cache.Cluster] to read its own writes.
@@ -53,7 +55,7 @@ func Run[T any, P cache.Object[T]](ctx context.Context, c *Cache[T], reconcile R
 	own.isOwn = true
 	g := &gate{
 		triggers: append([]Trigger{own}, o.Triggers...), limit: cmp.Or(o.WorkersPerCluster, max(1, o.Workers/4)),
-		clusters: map[string]*clusterGate{}, left: map[Key]struct{}{},
+		clusters: map[string]*clusterGate{},
 	}
 	keys := controller.Keys[Key]{
 		Enqueue: g.enqueue, Admit: g.admit, Release: g.release,
@@ -88,9 +90,10 @@ func (c *cluster) reconcile(ctx context.Context, key Key, f ReconcileFunc) (afte
 
 // Trigger is a cache with a mapping from changed objects to keys to reconcile; see [Watches].
 type Trigger struct {
-	isOwn     bool // of the reconciled objects
-	hasSynced func(cluster string) bool
-	enqueue   func(ctx context.Context, g *gate, t *Trigger) error
+	isOwn      bool // of the reconciled objects
+	hasCluster func(cluster string) bool
+	hasSynced  func(cluster string) bool
+	enqueue    func(ctx context.Context, g *gate, t *Trigger) error
 }
 
 // Watches returns a Trigger for the changes of c. A change reconciles keys(old state) and keys(new state), in any
@@ -98,13 +101,20 @@ type Trigger struct {
 // predicates return true.
 func Watches[T any](c *Cache[T], keys func(cluster string, obj *T) []Key, predicates ...controller.Predicate) Trigger {
 	return Trigger{
+		hasCluster: func(name string) bool { return c.cluster(name) != nil },
 		hasSynced: func(name string) bool {
 			cluster := c.cluster(name)
 			return cluster != nil && cluster.cache.HasSynced()
 		},
 		enqueue: func(ctx context.Context, g *gate, t *Trigger) error {
 			synced := map[string]bool{}
-			for change := range c.Changes(ctx) {
+			onUpdate := func() {
+				maps.DeleteFunc(synced, func(name string, _ bool) bool { return !t.hasCluster(name) })
+				if t.isOwn {
+					g.forgetRemoved()
+				}
+			}
+			for change := range c.changes(ctx, onUpdate) {
 				if change.Type == dynamic.Synced {
 					synced[change.Cluster] = true
 					g.open(change.Cluster)

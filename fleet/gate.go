@@ -10,6 +10,10 @@ import (
 
 // gate admits the keys of a cluster once all caches have synced the cluster, and up to the limit of concurrent reconciles. Other keys are
 // parked, without a worker.
+//
+// The queue may still have the key of an object that has left the shard: ready, delayed, or with a worker. The gate records such keys and
+// does not admit them. A sweep forgets the keys that the queue does not have. It follows half as many changes as the last sweep has kept
+// keys. So the memory is bounded by the number of keys in the queue.
 type gate struct {
 	triggers []Trigger
 	limit    int
@@ -17,14 +21,19 @@ type gate struct {
 	mu       sync.Mutex
 	queue    *workqueue.Queue[Key]
 	clusters map[string]*clusterGate
-	left     map[Key]struct{} // objects that have left the shard, and have not returned
 }
 
 type clusterGate struct {
 	running  int
 	parked   []Key       // in order, with keys that are parked no more
 	priority map[Key]int // of parked keys
+
+	left       map[Key]struct{} // objects that have left the shard and have not returned, while the queue has their keys
+	untilSweep int              // changes of left before the next sweep
 }
+
+// minSweep is the minimum number of changes of left before a sweep.
+const minSweep = 64
 
 func (g *gate) enqueue(parent context.Context, queue *workqueue.Queue[Key]) error {
 	g.mu.Lock()
@@ -45,18 +54,66 @@ func (g *gate) add(key Key, priority int, isOwn, isRemoved bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if isOwn && isRemoved {
-		if g.hasSynced(key.Cluster) { // the cluster is in the fleet
-			g.left[key] = struct{}{}
-		}
 		if c := g.clusters[key.Cluster]; c != nil {
 			delete(c.priority, key)
 		}
+		if g.triggers[0].hasCluster(key.Cluster) {
+			c := g.cluster(key.Cluster)
+			c.left[key] = struct{}{}
+			c.sweepIfDue(g.queue)
+		}
 		return
 	}
-	if isOwn {
-		delete(g.left, key)
+	if c := g.clusters[key.Cluster]; isOwn && c != nil {
+		delete(c.left, key)
 	}
 	g.queue.AddWithOptions(key, &workqueue.AddOptions{Priority: priority})
+}
+
+// cluster returns the gate of a cluster, added if needed.
+func (g *gate) cluster(name string) *clusterGate {
+	c := g.clusters[name]
+	if c == nil {
+		c = &clusterGate{priority: map[Key]int{}, left: map[Key]struct{}{}, untilSweep: minSweep}
+		g.clusters[name] = c
+	}
+	return c
+}
+
+// forgetRemoved forgets the keys of clusters that are not in the fleet. The queue drops its keys of such a cluster, unless the cluster is
+// added again before. So left is only swept.
+func (g *gate) forgetRemoved() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for name, c := range g.clusters {
+		if g.triggers[0].hasCluster(name) {
+			continue
+		}
+		c.parked = nil
+		clear(c.priority)
+		c.sweep(g.queue)
+		g.resume(name, c, 0)
+	}
+}
+
+// sweepIfDue is called after each change of left.
+func (c *clusterGate) sweepIfDue(queue *workqueue.Queue[Key]) {
+	c.untilSweep--
+	if c.untilSweep <= 0 {
+		c.sweep(queue)
+	}
+}
+
+// sweep removes the keys from left that the queue does not have.
+func (c *clusterGate) sweep(queue *workqueue.Queue[Key]) {
+	queued := map[Key]struct{}{} // a map does not shrink
+	for key := range c.left {
+		if queue.Contains(key) {
+			queued[key] = struct{}{}
+		}
+	}
+	c.left = queued
+	c.untilSweep = max(minSweep, len(queued)/2)
 }
 
 func (g *gate) hasSynced(cluster string) bool {
@@ -66,17 +123,14 @@ func (g *gate) hasSynced(cluster string) bool {
 func (g *gate) admit(key Key, priority int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := g.clusters[key.Cluster]
-	if _, hasLeft := g.left[key]; hasLeft {
+	c := g.cluster(key.Cluster)
+	if _, hasLeft := c.left[key]; hasLeft {
 		g.queue.Forget(key)
-		if c != nil && c.running < g.limit { // no release follows
+		c.sweepIfDue(g.queue)
+		if c.running < g.limit { // no release follows
 			g.resume(key.Cluster, c, 1)
 		}
 		return false
-	}
-	if c == nil {
-		c = &clusterGate{priority: map[Key]int{}}
-		g.clusters[key.Cluster] = c
 	}
 	if c.running < g.limit && g.hasSynced(key.Cluster) {
 		c.running++
@@ -107,6 +161,7 @@ func (g *gate) open(cluster string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.clusters[cluster]; c != nil {
+		c.sweep(g.queue)
 		g.resume(cluster, c, len(c.parked))
 	}
 }
@@ -122,7 +177,7 @@ func (g *gate) resume(cluster string, c *clusterGate, n int) {
 			n--
 		}
 	}
-	if c.running == 0 && len(c.parked) == 0 {
+	if c.running == 0 && len(c.parked) == 0 && len(c.left) == 0 {
 		delete(g.clusters, cluster)
 	}
 }

@@ -252,6 +252,13 @@ func (q *Queue[K]) NumRequeues(key K) int {
 	return q.failures[key]
 }
 
+// Contains reports whether the queue has the key: ready, delayed, or with a worker.
+func (q *Queue[K]) Contains(key K) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.items[key] != nil
+}
+
 // Len returns the number of ready keys, without delayed and processed keys.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()

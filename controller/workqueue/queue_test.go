@@ -704,6 +704,27 @@ func TestQueue_HoldKeepsKeyUntilDone(t *testing.T) {
 	})
 }
 
+func TestQueue_Contains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		assert.False(t, q.Contains("a"))
+		q.AddAfter("a", time.Second)
+		assert.True(t, q.Contains("a"), "delayed")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.True(t, q.Contains("a"), "ready")
+		_, _ = q.Get(t.Context())
+		assert.True(t, q.Contains("a"), "with a worker")
+		q.AddRateLimited("a")
+		q.Done("a")
+		assert.True(t, q.Contains("a"), "delayed again")
+		time.Sleep(time.Second)
+		_, _ = q.Get(t.Context())
+		q.Done("a")
+		assert.False(t, q.Contains("a"))
+	})
+}
+
 func TestQueue_GetWithPriority(t *testing.T) {
 	q := workqueue.New[string](nil)
 	q.AddWithOptions("low", &workqueue.AddOptions{Priority: -100})
