@@ -40,6 +40,7 @@ type Fleet struct {
 	running  bool
 	selects  func(string) bool
 	clusters map[string]*cluster // all clusters of the sources
+	claims   int                 // calls of Set and SetError
 	changed  broadcast           // after each change of clusters, selects or sources
 }
 
@@ -52,7 +53,7 @@ func New(opts *Options) *Fleet {
 		f.opts.Open = func(_ string, cfg *transport.Config) (*transport.Conn, error) { return transport.Open(cfg) }
 	}
 	for _, run := range f.opts.Sources {
-		f.sources = append(f.sources, &Clusters{fleet: f, run: run, own: map[string]struct{}{}})
+		f.sources = append(f.sources, &Clusters{fleet: f, run: run, own: map[string]claim{}})
 	}
 	return f
 }

@@ -28,14 +28,22 @@ type Clusters struct {
 	run   Source
 
 	// The fleet's lock guards the fields below.
-	own       map[string]struct{}
+	own       map[string]claim
 	set       map[string]struct{} // since the call of run, until Synced
 	hasSynced bool
 	err       error // of the last call of run
 }
 
+// claim is the configuration of a cluster by a source.
+type claim struct {
+	cfg   *transport.Config
+	err   error // in place of cfg
+	order int   // among all claims of the fleet: the last claim of a cluster is used
+}
+
 // Set adds a cluster, or replaces its configuration. An equal configuration changes nothing. A different one reconnects this cluster
-// alone. cfg must not be changed afterwards. A name that two sources set has the configuration set last.
+// alone. cfg must not be changed afterwards. A name that two sources set has the configuration set last. When its source
+// removes it, the cluster has the configuration of the remaining source.
 func (c *Clusters) Set(name string, cfg *transport.Config) { c.put(name, cfg, nil) }
 
 // SetError adds a cluster without a usable configuration, or replaces the configuration. The cluster fails with err.
@@ -47,7 +55,8 @@ func (c *Clusters) put(name string, cfg *transport.Config, err error) {
 	f := c.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.own[name] = struct{}{}
+	f.claims++
+	c.own[name] = claim{cfg, err, f.claims}
 	if c.set != nil {
 		c.set[name] = struct{}{}
 	}
@@ -59,7 +68,8 @@ func (c *Clusters) put(name string, cfg *transport.Config, err error) {
 	f.changed.notify()
 }
 
-// Remove removes a cluster of this source. Caches of the fleet remove its objects with changes of type cache.Removed.
+// Remove removes a cluster of this source. It stays in the fleet while a further source has it. Otherwise caches of the fleet remove its
+// objects with changes of type cache.Removed.
 func (c *Clusters) Remove(name string) {
 	c.fleet.mu.Lock()
 	defer c.fleet.mu.Unlock()
@@ -69,18 +79,31 @@ func (c *Clusters) Remove(name string) {
 // remove is called with the fleet's lock.
 func (c *Clusters) remove(name string) {
 	f := c.fleet
-	if _, isOwn := c.own[name]; !isOwn {
+	removed, isOwn := c.own[name]
+	if !isOwn {
 		return
 	}
 	delete(c.own, name)
-	for _, source := range f.sources {
-		if _, isShared := source.own[name]; isShared {
-			return
+	if last, isShared := f.lastClaim(name); isShared {
+		if removed.order > last.order { // it was used
+			f.clusters[name].set(last.cfg, last.err)
 		}
+		return
 	}
 	f.clusters[name].remove()
 	delete(f.clusters, name)
 	f.changed.notify()
+}
+
+// lastClaim returns the last claim of a cluster. It is called with f.mu.
+func (f *Fleet) lastClaim(name string) (last claim, found bool) {
+	for _, source := range f.sources {
+		if own, isOwn := source.own[name]; isOwn && own.order > last.order {
+			last = own
+			found = true
+		}
+	}
+	return last, found
 }
 
 // Synced reports that all clusters have been set. It removes clusters of earlier calls of the source that this call has not set.

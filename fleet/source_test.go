@@ -36,10 +36,10 @@ func kubeconfigText(token string, pairs ...string) string {
 }
 
 // opened returns a fleet that records the configurations of its clusters instead of connecting to them.
-func opened(t *testing.T, source fleet.Source) (f *fleet.Fleet, open func() map[string]string) {
+func opened(t *testing.T, sources ...fleet.Source) (f *fleet.Fleet, open func() map[string]string) {
 	t.Helper()
 	f = fleet.New(&fleet.Options{
-		Sources: []fleet.Source{source}, Logger: slog.New(slog.DiscardHandler),
+		Sources: sources, Logger: slog.New(slog.DiscardHandler),
 		Open: func(_ string, cfg *transport.Config) (*transport.Conn, error) {
 			return nil, fmt.Errorf("%s with %s", cfg.Server, cfg.Token.Reveal())
 		},
@@ -259,5 +259,41 @@ func TestSource_FailureKeepsClusters(t *testing.T) {
 		assert.Equal(t, map[string]string{"b": "https://b with "}, open())
 		assert.Equal(t, 3, calls)
 		require.EqualError(t, f.Run(t.Context()), "run a fleet: it runs already")
+	})
+}
+
+func TestClusters_SharedName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, firstMembers := dynamicSource()
+		second, secondMembers := dynamicSource()
+		third, thirdMembers := dynamicSource()
+		f, open := opened(t, first, second, third)
+		a := firstMembers()
+		b := secondMembers()
+		c := thirdMembers()
+		assertServer := func(want string) {
+			t.Helper()
+			assert.Equal(t, map[string]string{"prod": want}, open())
+		}
+		a.Set("prod", &transport.Config{Server: "https://a"})
+		c.SetError("prod", errors.New("no such file"))
+		b.Set("prod", &transport.Config{Server: "https://b"})
+		assertServer("https://b with ")
+		b.Remove("prod")
+		assertServer("no such file")
+		b.Remove("prod")
+		wrap := func(next http.RoundTripper) http.RoundTripper { return next }
+		b.Set("prod", &transport.Config{Server: "https://b", Options: transport.Options{WrapTransport: wrap}})
+		_, before := f.Client("prod")
+		c.Remove("prod")
+		_, after := f.Client("prod")
+		assert.Same(t, before, after, "the configuration in use is not set again")
+		assertServer("https://b with ")
+		b.Remove("prod")
+		assertServer("https://a with ")
+		a.Set("prod", &transport.Config{Server: "https://a2"})
+		assertServer("https://a2 with ")
+		a.Remove("prod")
+		assert.Empty(t, f.Names())
 	})
 }
