@@ -58,7 +58,8 @@ func New(opts *Options) *Fleet {
 	return f
 }
 
-// sourceBackoff is the delay before a failed source is called again.
+// sourceBackoff is the delay before a failed source is called again. A call that has lasted longer than the maximum starts a new series of
+// failures.
 var sourceBackoff = retry.Backoff{Min: time.Second, Max: time.Minute}
 
 // Run runs the sources until ctx ends, and returns ctx's error with its cause. A failed source is logged and called again. Its clusters

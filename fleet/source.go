@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"time"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/internal/retry"
@@ -130,6 +131,7 @@ func (c *Clusters) runUntil(ctx context.Context) {
 		c.fleet.mu.Lock()
 		c.set = map[string]struct{}{}
 		c.fleet.mu.Unlock()
+		start := time.Now()
 		err := c.callSource(ctx)
 		if ctx.Err() != nil {
 			return
@@ -143,6 +145,9 @@ func (c *Clusters) runUntil(ctx context.Context) {
 		c.fleet.changed.notify()
 		c.fleet.mu.Unlock()
 		c.fleet.opts.Logger.Error("a source of clusters has failed: its clusters stay, and it is called again", "error", err)
+		if time.Since(start) > sourceBackoff.Max {
+			n = 1
+		}
 		if sourceBackoff.Wait(ctx, n) != nil {
 			return
 		}

@@ -297,3 +297,26 @@ func TestClusters_SharedName(t *testing.T) {
 		assert.Empty(t, f.Names())
 	})
 }
+
+func TestSource_LongCallResetsBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := 10
+		var calls []time.Time
+		_, _ = opened(t, func(ctx context.Context, clusters *fleet.Clusters) error {
+			calls = append(calls, time.Now())
+			clusters.Synced()
+			if len(calls) == failures+1 {
+				time.Sleep(2 * time.Hour)
+			}
+			if len(calls) > failures+1 {
+				<-ctx.Done()
+			}
+			return errors.New("inventory gone")
+		})
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		require.Len(t, calls, failures+2)
+		assert.GreaterOrEqual(t, calls[failures].Sub(calls[failures-1]), time.Minute)
+		assert.Less(t, calls[failures+1].Sub(calls[failures]), 2*time.Hour+2*time.Second)
+	})
+}
