@@ -8,7 +8,7 @@ import (
 const (
 	// settleDelay is the time from the last change to a request for all groups. That request also restores the server's order.
 	settleDelay = 5 * time.Second
-	// resyncInterval is the maximum time between requests for all groups.
+	// resyncInterval is the shortest time between requests for all groups without a change. The longest is a fifth more.
 	resyncInterval = 30 * time.Second
 	// maxSingleGroups is the maximum number of single-group requests. Above it, a request for all groups is cheaper.
 	maxSingleGroups = 10

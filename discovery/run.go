@@ -17,7 +17,7 @@ const denialGrace = 5 * time.Second
 var runBackoff = retry.Backoff{Min: 200 * time.Millisecond, Max: 10 * time.Second}
 
 // Run keeps the snapshot current until ctx ends. It watches CustomResourceDefinitions and APIServices and requests the changed
-// groups. It also requests all groups every 30 seconds, because the resources of aggregated API servers change without an event.
+// groups. It also requests all groups every 30 to 36 seconds, because the resources of aggregated API servers change without an event.
 // An unchanged server with aggregated discovery then returns two empty responses.
 //
 // Run retries connection failures and server errors. It returns the error of ctx or a terminal *apierrors.StatusError:

@@ -57,7 +57,7 @@ type Options struct {
 	// FirstSeed is the first seed. The following seeds are consecutive. 0 means 1.
 	FirstSeed uint64
 	// NoEnumeration skips the systematic runs before the random runs: a crash after each write, and each event delivered after each
-	// write that follows it.
+	// write that follows it. There are none with several processes.
 	NoEnumeration bool
 	// Replay is the Replay of a Failure: only the run without faults and the failed run are executed.
 	Replay string

@@ -15,7 +15,7 @@ const (
 	// minSaved covers the overhead of a packed object.
 	maxRatio = 0.9
 	minSaved = 256
-	// maxPacked: larger JSON, in bytes, is stored unpacked. It is near the API server's limit.
+	// maxPacked: larger JSON, in bytes, is stored unpacked. API servers accept objects of up to 3 MiB.
 	maxPacked = 8 << 20
 )
 

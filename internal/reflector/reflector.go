@@ -4,7 +4,7 @@
 //
 // A resourceVersion is adopted only after all changes up to it have been emitted. A reflector thus resumes without a gap. It
 // drops repeated events by the object's version. During an initial list or relist there is no resourceVersion, and an error
-// restarts the list. Only a complete list infers deletions.
+// restarts the list. Deletions are inferred from a complete list, from a new UID, and from a deleted or replaced definition only.
 package reflector
 
 import (

@@ -24,13 +24,13 @@
 //
 // A session ends when its node has responded to pings and then sends nothing for 55 seconds. (The WebSocket detects a vanished API
 // server.) A node distributes frames to a few workers. A connection that ends in the pod with unread input blocks its worker
-// forever. All connections of this worker then hang, and the client cannot detect it. Therefore all connections of a session
-// after its first must be accepted within five seconds. Otherwise the session is retired: it accepts no more connections, and the
-// caller opens a new session. The first connection of a session has a minute.
+// forever. All connections of this worker then hang, and the client cannot detect it. Therefore connections that are opened
+// after the first acceptance must be accepted within five seconds. Otherwise the session is retired: it accepts no more connections, and the
+// caller opens a new session. Earlier connections have a minute.
 //
 // # Bounds on memory
 //
-// A session holds at most four messages of data of up to 32 KiB, a message of control frames, the state of open pairs, and of up
+// A session holds at most five messages of data of up to 32 KiB, one of which is being written, a message of control frames, the state of open pairs, and of up
 // to 100 pairs closed by this side but not by the node. A node can add at most 64 streams of its own to reject; more end the
 // session. More than 1 MiB of data for closed pairs retires it. Received data is held by receivers, within their bounds.
 package spdy
@@ -52,8 +52,8 @@ const (
 	lastUsableStream   = 1<<30 - 1       // the session takes no connections after it; numbers are never used twice
 	maxDiscarded       = 1 << 20         // bytes for closed pairs before the session is retired
 	maxHalfClosed      = 100             // pairs closed by this side but not by the node
-	acceptTimeout      = 5 * time.Second // of a connection after the first
-	firstAcceptTimeout = time.Minute     // of the first connection
+	acceptTimeout      = 5 * time.Second // of a connection after the first acceptance
+	firstAcceptTimeout = time.Minute     // of earlier connections
 	closeTimeout       = 2 * time.Second // for the node to end pairs closed by this side, and to close the connection
 )
 
