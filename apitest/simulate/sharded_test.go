@@ -159,8 +159,11 @@ func shardedScenario(isFenced bool) *Scenario {
 			return nil
 		}}
 	}
+	// A member that restarts takes dead members for alive for 15 seconds. If one of these would plan, and nobody has planned yet, the first
+	// assignment is made then, and has effect another 15 seconds later.
+	const quiet = 45 * time.Second
 	return &Scenario{
-		Server: server, Processes: 3, Quiet: 30 * time.Second, Steps: []Step{change(1), change(2), change(3)},
+		Server: server, Processes: 3, Quiet: quiet, Steps: []Step{change(1), change(2), change(3)},
 		Run: func(ctx context.Context, p *Process) error { return runShardedMember(ctx, p, running, isFenced) },
 		Check: func(context.Context, *dynamic.Client) error {
 			running.mu.Lock()
