@@ -1,7 +1,9 @@
 package applyset_test
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -9,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -155,4 +158,48 @@ func TestSet_DeleteKeepsParentWithData(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, parent.GetLabels())
 	assert.Empty(t, parent.GetAnnotations())
+}
+
+// TestSet_DeleteWithNamespaceOfParent deletes a set whose parent is in a Namespace of the set. The parent is deleted with the Namespace:
+// the lock is renewed, and released, without a parent.
+func TestSet_DeleteWithNamespaceOfParent(t *testing.T) {
+	e := newEnvironment(t)
+	const lockDuration = 1500 * time.Millisecond
+	namespace := e.namespace + "-own"
+	namespaces := client.Resource(t, e.Client, "namespaces")
+	client.DeleteAtEnd(t, namespaces, namespace)
+	set := applyset.New(e.Client, applyset.Parent{Namespace: namespace, Name: "own"}, &applyset.Options{LockDuration: lockDuration})
+	_, err := set.Apply(t.Context(), e.objects(t, `
+apiVersion: v1
+kind: Namespace
+metadata: {name: NAMESPACE-own}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+`), nil)
+	require.NoError(t, err)
+	parent, err := client.Resource(t, e.Client, "secrets").Namespace(namespace).Get(t.Context(), "own", nil)
+	require.NoError(t, err)
+	configMaps := client.Resource(t, e.Client, "configmaps").Namespace(namespace)
+	_, err = configMaps.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{
+		"name": "held", "finalizers": []any{"example.com/test"},
+		"ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "own", "uid": string(parent.GetUID())}},
+	}}}, nil)
+	require.NoError(t, err)
+
+	var released sync.WaitGroup
+	released.Go(func() { // the Namespace stays for renewals without a parent
+		_, err := client.Resource(t, e.Client, "secrets").Namespace(namespace).Wait(t.Context(), "own", dynamic.Deleted(parent.GetUID()))
+		assert.NoError(t, err)
+		time.Sleep(lockDuration)
+		_, err = configMaps.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil)
+		assert.NoError(t, err)
+	})
+	events, err := set.Delete(t.Context(), nil)
+	released.Wait()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"pruned ConfigMap a", "pruned Namespace " + namespace}, outcomes(events))
+	_, err = namespaces.Get(t.Context(), namespace, nil)
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }

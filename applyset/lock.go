@@ -66,6 +66,9 @@ type lock struct {
 	recorded        scope
 	resourceVersion string
 	renewed         time.Time // by this process' clock
+	// endsWithNamespace is set before the deletion of the parent's Namespace. isGone is set once the parent is gone with it.
+	endsWithNamespace bool
+	isGone            bool
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -134,12 +137,16 @@ func (l *lock) renew(ctx context.Context) {
 func (l *lock) renewOnce(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.isGone {
+		return nil
+	}
 	request, cancel := context.WithTimeout(ctx, l.set.opts.LockDuration/3)
 	defer cancel()
 	err := l.write(request)
 	if apierrors.IsConflict(err) {
 		err = l.reread(request)
 	}
+	err = l.permitGone(err)
 	var lost *LockedError
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -165,11 +172,31 @@ func (l *lock) reread(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if parent.object == nil && l.endsWithNamespace {
+		l.isGone = true
+		return nil
+	}
 	if parent.lock == nil || parent.lock.ID != l.record.ID {
 		return lostError(parent.lock)
 	}
 	l.resourceVersion = parent.object.GetResourceVersion()
 	return l.write(ctx)
+}
+
+// endWithNamespace is called before the deletion of the parent's Namespace: the parent is deleted with it.
+func (l *lock) endWithNamespace() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endsWithNamespace = true
+}
+
+// permitGone returns nil if the parent was deleted with its Namespace: the lock is released. The rights may be deleted before the parent.
+func (l *lock) permitGone(err error) error {
+	if l.endsWithNamespace && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+		l.isGone = true
+		return nil
+	}
+	return err
 }
 
 func lostError(holder *lockRecord) *LockedError {
@@ -191,19 +218,22 @@ func (l *lock) check(ctx context.Context) error {
 	return l.expired(nil)
 }
 
-// release ends the renewal and writes the scope with the released lock.
+// release ends the renewal and writes the scope with the released lock, unless the parent is gone with its Namespace.
 func (l *lock) release(ctx context.Context, recorded scope) error {
 	l.stop()
 	<-l.stopped
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.isGone {
+		return nil
+	}
 	l.recorded = recorded
 	l.record.Released = true
 	err := l.write(ctx)
 	if apierrors.IsConflict(err) {
-		return l.reread(ctx)
+		err = l.reread(ctx)
 	}
-	return err
+	return l.permitGone(err)
 }
 
 // handOver ends the renewal and lets release write the tooling of a different tool.

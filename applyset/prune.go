@@ -23,8 +23,8 @@ var (
 
 // Delete deletes all members, in reverse order, and then the parent. It waits until the members are gone; ctx bounds the wait. A
 // parent with data of its own stays, without the record of the set. Members with an owner, and shared Namespaces and
-// CustomResourceDefinitions, are kept like in Apply, and so is the parent then. A set without a parent is an error for which
-// apierrors.IsNotFound holds.
+// CustomResourceDefinitions, are kept like in Apply, and so is the parent then. The Namespace of the parent is deleted last if it is a
+// member, and the parent with it. A set without a parent is an error for which apierrors.IsNotFound holds.
 func (s *Set) Delete(ctx context.Context, opts *ApplyOptions) ([]Event, error) {
 	r := &run{Set: s, options: valueOf(opts), isDelete: true}
 	r.options.KeepLeft = false
@@ -74,7 +74,7 @@ func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 		return owner, nil
 	case m.live.GetDeletionTimestamp() != nil:
 		return "", nil
-	case m.Kind == namespaceKind && m.Name == r.parent.Namespace && !r.isDelete:
+	case r.hasParent(m) && !r.isDelete:
 		return "it contains the parent of the set", nil
 	}
 	if needs := r.desiredIn(m); needs != nil {
@@ -90,6 +90,11 @@ func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 	default:
 		return "", nil
 	}
+}
+
+// hasParent reports whether a member is the Namespace of the parent.
+func (r *run) hasParent(m *member) bool {
+	return m.Kind == namespaceKind && m.Name == r.parent.Namespace
 }
 
 // ownerReason returns why an object with an owner is kept, and "" without an owner.
@@ -197,7 +202,7 @@ func (r *run) leftStages() [][]*member {
 	}
 	plan, err := dynamic.InstallOrder(objects, r.opts.Namespace)
 	if err != nil {
-		return [][]*member{r.left} // annotations changed in the cluster do not block the deletion
+		return r.parentLast([][]*member{slices.Clone(r.left)}) // annotations changed in the cluster do not block the deletion
 	}
 	var stages [][]*member
 	for _, objects := range slices.Backward(plan.Stages) {
@@ -206,6 +211,24 @@ func (r *run) leftStages() [][]*member {
 			stage = append(stage, byObject[obj])
 		}
 		stages = append(stages, stage)
+	}
+	return r.parentLast(stages)
+}
+
+// parentLast moves the Namespace of the parent to a last stage of its own: nothing is written after the parent is gone with it.
+func (r *run) parentLast(stages [][]*member) [][]*member {
+	var last []*member
+	for i := range stages {
+		stages[i] = slices.DeleteFunc(stages[i], func(m *member) bool {
+			if !r.isDelete || !r.hasParent(m) {
+				return false
+			}
+			last = append(last, m)
+			return true
+		})
+	}
+	if last != nil {
+		stages = append(stages, last)
 	}
 	return stages
 }
@@ -217,7 +240,10 @@ func (r *run) pruneMember(ctx context.Context, m *member) Event {
 		event.Action = Kept
 		event.Reason = m.kept
 		return event
-	case m.live.GetDeletionTimestamp() != nil:
+	case r.hasParent(m) && r.isDelete && r.lock != nil:
+		r.lock.endWithNamespace()
+	}
+	if m.live.GetDeletionTimestamp() != nil {
 		event.Reason = "it is already being deleted"
 		return event
 	}
