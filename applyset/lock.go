@@ -9,11 +9,13 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -58,26 +60,26 @@ func defaultHolder() string {
 
 // lock is the held lock of a run. Its methods may be called by the run and by the renewal at once.
 type lock struct {
-	set    *Set
-	cancel context.CancelCauseFunc // ends the context of the run
+	set      *Set
+	cancel   context.CancelCauseFunc // ends the context of the run
+	deadline *fence.Deadline         // of writes, before the lock expires
 
 	mu              sync.Mutex
 	record          lockRecord
 	recorded        scope
 	resourceVersion string
-	renewed         time.Time // by this process' clock
 	// endsWithNamespace is set before the deletion of the parent's Namespace. isGone is set once the parent is gone with it.
 	endsWithNamespace bool
-	isGone            bool
+	isGone            atomic.Bool
 
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
 // acquire writes the lock and the scope into the parent as it was read. If the parent was changed meanwhile, apierrors.IsConflict
-// or IsAlreadyExists holds for the error. The returned context ends when the lock is lost.
+// or IsAlreadyExists holds for the error. The returned context ends when the lock is lost. Its requests are sent only before the deadline.
 func (s *Set) acquire(ctx context.Context, parent *parentState, recorded scope) (context.Context, *lock, error) {
-	l := &lock{set: s, recorded: recorded, stopped: make(chan struct{}), record: lockRecord{
+	l := &lock{set: s, recorded: recorded, stopped: make(chan struct{}), deadline: fence.NewDeadline(s.opts.LockDuration * 2 / 3), record: lockRecord{
 		Holder: s.opts.Holder, ID: rand.Text(), Duration: metav1.Duration{Duration: s.opts.LockDuration},
 	}}
 	if parent.object != nil {
@@ -90,7 +92,7 @@ func (s *Set) acquire(ctx context.Context, parent *parentState, recorded scope) 
 	renewal, stop := context.WithCancel(ctx)
 	l.stop = stop
 	go l.renew(renewal)
-	return ctx, l, nil
+	return fence.WithCheck(ctx, l.checkDeadline), l, nil
 }
 
 // write writes the record with the next number of renewals. The caller holds mu, unless nobody else has the lock.
@@ -111,7 +113,7 @@ func (l *lock) write(ctx context.Context) error {
 	}
 	l.resourceVersion = written.GetResourceVersion()
 	l.record = next
-	l.renewed = at
+	l.deadline.Renew(at)
 	return nil
 }
 
@@ -137,7 +139,7 @@ func (l *lock) renew(ctx context.Context) {
 func (l *lock) renewOnce(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isGone {
+	if l.isGone.Load() {
 		return nil
 	}
 	request, cancel := context.WithTimeout(ctx, l.set.opts.LockDuration/3)
@@ -160,10 +162,20 @@ func (l *lock) renewOnce(ctx context.Context) error {
 
 // expired returns an error if the lock has not been renewed in time.
 func (l *lock) expired(cause error) error {
-	if time.Since(l.renewed) < l.set.opts.LockDuration*2/3 {
+	if l.isGone.Load() || l.deadline.Remaining() > 0 {
 		return nil
 	}
 	return fmt.Errorf("the lock of the set could not be renewed for %s: %w", l.set.opts.LockDuration*2/3, cmp.Or(cause, context.DeadlineExceeded))
+}
+
+// checkDeadline returns an error for a request of the run after the deadline, except for the release.
+func (l *lock) checkDeadline() error {
+	select {
+	case <-l.stopped:
+		return nil
+	default:
+		return l.expired(nil)
+	}
 }
 
 // reread renews the lock after a change of the parent by others.
@@ -173,7 +185,7 @@ func (l *lock) reread(ctx context.Context) error {
 		return err
 	}
 	if parent.object == nil && l.endsWithNamespace {
-		l.isGone = true
+		l.isGone.Store(true)
 		return nil
 	}
 	if parent.lock == nil || parent.lock.ID != l.record.ID {
@@ -193,7 +205,7 @@ func (l *lock) endWithNamespace() {
 // permitGone returns nil if the parent was deleted with its Namespace: the lock is released. The rights may be deleted before the parent.
 func (l *lock) permitGone(err error) error {
 	if l.endsWithNamespace && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
-		l.isGone = true
+		l.isGone.Store(true)
 		return nil
 	}
 	return err
@@ -213,8 +225,6 @@ func (l *lock) check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	return l.expired(nil)
 }
 
@@ -224,7 +234,7 @@ func (l *lock) release(ctx context.Context, recorded scope) error {
 	<-l.stopped
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isGone {
+	if l.isGone.Load() {
 		return nil
 	}
 	l.recorded = recorded

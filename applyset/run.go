@@ -122,7 +122,7 @@ func (r *run) end(ctx context.Context) error {
 		final = r.finalScope()
 	}
 	err := r.lock.release(ctx, final)
-	if err == nil && !r.lock.isGone && len(errs) == 0 && r.isDelete && len(final.kinds) == 0 {
+	if err == nil && !r.lock.isGone.Load() && len(errs) == 0 && r.isDelete && len(final.kinds) == 0 {
 		err = r.deleteParent(ctx, r.lock.resourceVersion)
 	}
 	if err != nil {
