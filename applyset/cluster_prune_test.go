@@ -203,3 +203,36 @@ metadata: {name: a}
 	_, err = namespaces.Get(t.Context(), namespace, nil)
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }
+
+// TestSet_PruneChecksAgainBeforeDeletion creates an object of others in a Namespace during the run. Its kind is the Event of a
+// definition of the set.
+func TestSet_PruneChecksAgainBeforeDeletion(t *testing.T) {
+	e := newEnvironment(t)
+	set := e.set("late")
+	shared := e.namespace + "-shared"
+	group := e.namespace + ".example.com"
+	client.DeleteAtEnd(t, client.Resource(t, e.Client, "namespaces"), shared)
+	_, err := set.Apply(t.Context(), e.objects(t, replace(pruned, "charms", "events", "charm", "event", "Charm", "Event")), nil)
+	require.NoError(t, err)
+	events, err := e.WaitForResources(t.Context(), "events."+group)
+	require.NoError(t, err)
+
+	outcome, err := set.Apply(t.Context(), nil, &applyset.ApplyOptions{OnEvent: func(event applyset.Event) {
+		if event.Object.Namespace == shared {
+			_, err := events[0].Namespace(shared).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+				"metadata": map[string]any{"name": "foreign"},
+			}}, nil)
+			assert.NoError(t, err)
+		}
+	}})
+	require.NoError(t, err)
+	reasons := map[string]string{}
+	for _, event := range outcome {
+		reasons[string(event.Action)+" "+event.Object.Name] = event.Reason
+	}
+	reason := "Event." + group + ` "` + shared + `/foreign" is not of the set`
+	assert.Equal(t, reason, reasons["kept "+shared])
+	assert.Equal(t, reason, reasons["kept events."+group])
+	_, err = set.Delete(t.Context(), &applyset.ApplyOptions{PruneShared: true})
+	require.NoError(t, err)
+}

@@ -35,7 +35,7 @@ func TestLock_SuspendedMachine(t *testing.T) {
 	server.Handle("POST "+path, scripted.JSON(secret))
 	server.Handle("GET "+path+"/web", scripted.JSON(secret))
 	server.Handle("PATCH "+path+"/web", scripted.JSON(secret))
-	client := dynamic.NewClient(scripted.Connect(t, server, nil))
+	client := dynamic.New(scripted.Connect(t, server, nil), nil)
 	set := New(client, Parent{Namespace: "shop", Name: "web"}, &Options{LockDuration: time.Hour})
 	ctx, lock, err := set.acquire(t.Context(), &parentState{recorded: newScope()}, newScope())
 	require.NoError(t, err)

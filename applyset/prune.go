@@ -129,7 +129,7 @@ func (r *run) foreignInNamespace(ctx context.Context, namespace string) (string,
 	}
 	for _, resource := range resources {
 		api := resource.APIResource()
-		if !api.Namespaced || !api.Supports("list") || !api.Supports("delete") || api.GVK.Kind == "Event" {
+		if !api.Namespaced || !api.Supports("list") || !api.Supports("delete") || generated.IsEvent(api.GVK.GroupKind()) {
 			continue
 		}
 		reason, err := r.foreign(ctx, resource.Namespace(namespace))
@@ -233,8 +233,20 @@ func (r *run) parentLast(stages [][]*member) [][]*member {
 	return stages
 }
 
+// checkAgain sets the reason to keep a Namespace or CustomResourceDefinition again, right before its deletion: objects of others may
+// have been created since the first check.
+func (r *run) checkAgain(ctx context.Context, m *member) (err error) {
+	if m.kept == "" && !r.options.DryRun && (m.Kind == namespaceKind || m.Kind == definitionKind) {
+		m.kept, err = r.keptReason(ctx, m)
+	}
+	return err
+}
+
 func (r *run) pruneMember(ctx context.Context, m *member) Event {
 	event := Event{Object: m.Reference, Action: Pruned, Live: m.live, Reason: "left the set"}
+	if event.Err = r.checkAgain(ctx, m); event.Err != nil {
+		return event
+	}
 	switch {
 	case m.kept != "":
 		event.Action = Kept

@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/generated"
 	"github.com/anykind/anykind/inventory"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -95,7 +96,7 @@ func (p *planner) dependents(ctx context.Context, namespaces map[string]bool) (a
 	}
 	opts := &inventory.ListOptions{
 		Select: func(api *discovery.Resource) bool {
-			return api.Supports("delete") && api.GVK.Kind != "Event" && (namespaces[""] || api.Namespaced)
+			return api.Supports("delete") && !generated.IsEvent(api.GVK.GroupKind()) && (namespaces[""] || api.Namespaced)
 		},
 		Metadata: true, IncludeVirtual: true, Workers: p.options.Workers,
 	}

@@ -84,7 +84,7 @@ var allowedImporters = map[string][]string{
 	"internal/document":        {"discovery", "schema"},
 	"internal/editdistance":    {"restmapper", "schema"},
 	"internal/fence":           {"applyset", "controller/leaderelection", "controller/sharding", "transport"},
-	"internal/generated":       {"applyset", "inventory"},
+	"internal/generated":       {"applyset", "inventory", "plan"},
 	"internal/jsonread":        {"discovery", "schema", "unstructured", "dynamic", "internal/protobuf", "internal/typememory"},
 	"internal/limits":          {"discovery", "dynamic", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
 	"internal/listlimit":       {"fleet", "inventory"},

@@ -20,3 +20,8 @@ func IsInEveryNamespace(kind schema.GroupKind, obj *unstructured.Object) bool {
 		return false
 	}
 }
+
+// IsEvent reports whether a kind is the Event of Kubernetes. Other groups may define a kind Event, too.
+func IsEvent(kind schema.GroupKind) bool {
+	return kind.String() == "Event" || kind.String() == "Event.events.k8s.io"
+}
