@@ -26,6 +26,9 @@ type ApplyOptions struct {
 	PruneShared bool
 	// DryRun writes nothing. The server checks every object that it can check.
 	DryRun bool
+	// BeforeApply is called right before an object is applied, with the lock of the set: it may delete the object, so that the apply
+	// creates it. Its error is the error of the object. Calls are concurrent. A dry run does not call it.
+	BeforeApply func(ctx context.Context, object Reference) error
 	// OnEvent is called after every object. Calls are serialized.
 	OnEvent func(Event)
 }
@@ -138,7 +141,15 @@ func (r *run) applyChanged(ctx context.Context, m *member, event Event) Event {
 		}
 		before = nil
 	}
+	if r.options.BeforeApply != nil && !r.options.DryRun {
+		if event.Err = r.options.BeforeApply(ctx, m.Reference); event.Err != nil {
+			return event
+		}
+	}
 	event.Live, event.Reason, event.Err = r.send(ctx, m)
+	if before != nil && event.Err == nil && before.GetUID() != event.Live.GetUID() {
+		before = nil // BeforeApply has deleted it
+	}
 	switch {
 	case before == nil && event.Err == nil && isNew(event.Live):
 		event.Action = Created

@@ -45,7 +45,8 @@ func (e *ChangedError) Error() string {
 // writes nothing after a difference: the error joins a [*ChangedError] for each object with a different uid or resourceVersion. A
 // changed status alone is no error: controllers write it at any time. [Rejected] objects are an error, too. [NotPlanned] objects are applied.
 //
-// Without a set, the first error ends the work. A set is applied by [applyset.Set.Apply].
+// Without a set, the first error ends the work. A set is applied by [applyset.Set.Apply], and an object to replace is deleted with the lock
+// of the set.
 func (p *Plan) Apply(ctx context.Context, client *dynamic.Client, opts *ApplyOptions) ([]applyset.Event, error) {
 	a := &application{plan: p}
 	if opts != nil {
@@ -65,7 +66,7 @@ type application struct {
 	options ApplyOptions
 	events  []applyset.Event
 	// versions are the resourceVersions of the compared objects.
-	versions map[*Change]string
+	versions map[*Change]*string
 }
 
 func (a *application) run(ctx context.Context) error {
@@ -107,10 +108,10 @@ func (a *application) verify(ctx context.Context) error {
 	errs := make([]error, len(all))
 	versions := make([]string, len(all))
 	parallel.Do(defaultWorkers, len(all), func(i int) { versions[i], errs[i] = a.compare(ctx, &all[i], states[i]) })
-	a.versions = map[*Change]string{}
+	a.versions = map[*Change]*string{}
 	for i, change := range states {
 		if change != nil {
-			a.versions[change] = versions[i]
+			a.versions[change] = &versions[i]
 		}
 	}
 	return errors.Join(errs...)
@@ -170,17 +171,16 @@ func (a *application) compareFields(ctx context.Context, read *Read, change *Cha
 	return live.GetResourceVersion(), "", nil
 }
 
-// applySet deletes the objects to replace and applies the set.
+// applySet applies the set. An object to replace is deleted right before its apply, with the lock of the set.
 func (a *application) applySet(ctx context.Context) error {
 	var objects []*manifest.Object
+	replaces := map[applyset.Reference]*Change{}
 	for _, change := range a.plan.Changes {
 		if change.Want == nil {
 			continue
 		}
 		if change.Action == Replace {
-			if err := a.delete(ctx, change); err != nil {
-				return &applyset.ObjectError{Object: change.Object, Position: change.Position, Err: err}
-			}
+			replaces[change.Object] = change
 		}
 		want := change.Want.DeepCopy()
 		labels := want.GetLabels()
@@ -190,7 +190,12 @@ func (a *application) applySet(ctx context.Context) error {
 	}
 	parent := applyset.Parent{Kind: a.plan.Parent.Kind, Namespace: a.plan.Parent.Namespace, Name: a.plan.Parent.Name}
 	set := applyset.New(a.client, parent, &applyset.Options{Namespace: a.plan.Namespace})
-	opts := &applyset.ApplyOptions{OnEvent: a.options.OnEvent}
+	opts := &applyset.ApplyOptions{OnEvent: a.options.OnEvent, BeforeApply: func(ctx context.Context, ref applyset.Reference) error {
+		if change := replaces[ref]; change != nil {
+			return a.delete(ctx, change)
+		}
+		return nil
+	}}
 	if a.plan.ForceConflicts {
 		opts.Conflicts = applyset.ConflictForce
 	}
@@ -302,7 +307,7 @@ func (a *application) applyChange(ctx context.Context, resource *dynamic.Resourc
 	}
 	event.Action = applyset.Configured
 	event.Live, err = a.configure(ctx, resource, change, force)
-	if err == nil && event.Live.GetResourceVersion() == a.versions[change] {
+	if err == nil && event.Live.GetResourceVersion() == *a.versions[change] {
 		event.Action = applyset.Unchanged
 	}
 	return event, err
@@ -327,13 +332,13 @@ func (a *application) configure(ctx context.Context, resource *dynamic.Resource,
 // state is compared again.
 func (a *application) writeUnchanged(ctx context.Context, change *Change, write func(resourceVersion string) error) error {
 	for attempt := 1; ; attempt++ {
-		err := write(a.versions[change])
+		err := write(*a.versions[change])
 		var fields *dynamic.ApplyConflictError
 		if !apierrors.IsConflict(err) || errors.As(err, &fields) || attempt == maxReads {
 			return err
 		}
 		read := &Read{Object: change.Object, APIVersion: change.APIVersion, UID: change.Live.GetUID(), ResourceVersion: change.Live.GetResourceVersion()}
-		if a.versions[change], err = a.compare(ctx, read, change); err != nil {
+		if *a.versions[change], err = a.compare(ctx, read, change); err != nil {
 			return err
 		}
 	}

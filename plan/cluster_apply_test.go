@@ -3,6 +3,7 @@ package plan_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -235,6 +236,39 @@ func TestPlan_ApplyOfReplace(t *testing.T) {
 	events, err := planned.Apply(t.Context(), e.Client, &plan.ApplyOptions{Replace: true})
 	require.NoError(t, err)
 	require.Len(t, events, 1)
+	assert.NotEqual(t, planned.Changes[0].Live.GetUID(), events[0].Live.GetUID())
+}
+
+// TestPlan_ReplaceInLockedSet replaces an object of a set while a different run has the lock, and afterwards.
+func TestPlan_ReplaceInLockedSet(t *testing.T) {
+	e := newEnvironment(t)
+	set := applyset.New(e.Client, applyset.Parent{Namespace: e.namespace, Name: "set"}, nil)
+	const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, immutable: true, data: {color: red}}"
+	_, err := set.Apply(t.Context(), e.objects(t, text), nil)
+	require.NoError(t, err)
+	lock := func(isReleased bool) {
+		t.Helper()
+		record := fmt.Sprintf(`{"holder":"other","id":"x","duration":"1h","renewed":"2026-01-01T00:00:00Z","released":%t}`, isReleased)
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"applyset.anykind.dev/lock": record}}})
+		require.NoError(t, err)
+		_, err = client.Resource(t, e.Client, "secrets").Namespace(e.namespace).Patch(t.Context(), "set", types.MergePatchType, patch, nil)
+		require.NoError(t, err)
+	}
+	lock(false)
+	planned := e.plan(t, strings.ReplaceAll(text, "red", "blue"), &plan.Options{Set: set})
+	e.writes = nil
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = planned.Apply(ctx, e.Client, &plan.ApplyOptions{Replace: true})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Empty(t, e.writes)
+
+	lock(true)
+	planned = e.plan(t, strings.ReplaceAll(text, "red", "blue"), &plan.Options{Set: set})
+	events, err := planned.Apply(t.Context(), e.Client, &plan.ApplyOptions{Replace: true})
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	assert.Equal(t, applyset.Created, events[0].Action)
 	assert.NotEqual(t, planned.Changes[0].Live.GetUID(), events[0].Live.GetUID())
 }
 
