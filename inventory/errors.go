@@ -31,6 +31,9 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("list all resources: %d could not be listed: %s", len(e.Resources), strings.Join(texts, "; "))
 }
 
+// Incomplete returns true. A controller/manager.Manager starts its controllers with a cache that lacks only some resources.
+func (e *IncompleteError) Incomplete() bool { return true }
+
 // Unwrap returns the errors of the resources.
 func (e *IncompleteError) Unwrap() []error {
 	all := make([]error, len(e.Resources))

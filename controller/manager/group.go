@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/cache"
@@ -97,22 +99,56 @@ func (g *group) errors() []error {
 type syncedCache struct {
 	Cache
 
-	name   string
-	synced chan struct{} // closed after the sync
+	name    string
+	logger  *slog.Logger
+	synced  chan struct{}         // closed after the sync
+	lastErr atomic.Pointer[error] // of WaitForSync
 }
 
 // syncInterval is the time between two waits for a cache with an incomplete sync.
 const syncInterval = time.Second
 
-// waitForSync closes synced. A cache with a missing part, such as a rejected namespace, is asked again.
+// waitForSync closes synced. After an error, the cache is asked again. A cache that lacks only rejected objects counts as synced.
 func (c *syncedCache) waitForSync(ctx context.Context) error {
-	for c.WaitForSync(ctx) != nil {
+	for {
+		err := c.WaitForSync(ctx)
+		if ctx.Err() != nil {
+			return retry.ContextError(ctx)
+		}
+		if isIncomplete(err) {
+			c.logger.Warn("some objects are not known yet: the server rejects requests", "cache", c.name, "error", err)
+			err = nil
+		}
+		if err == nil {
+			close(c.synced)
+			return nil
+		}
+		c.lastErr.Store(&err)
 		if err := retry.Sleep(ctx, syncInterval); err != nil {
 			return err
 		}
 	}
-	close(c.synced)
-	return nil
+}
+
+// isIncomplete reports whether a cache has synced except for rejected objects. Its error is a [*cache.RejectedError], or has the
+// method Incomplete.
+func isIncomplete(err error) bool {
+	var rejected *cache.RejectedError
+	var incomplete interface{ Incomplete() bool }
+	return errors.As(err, &rejected) || errors.As(err, &incomplete) && incomplete.Incomplete()
+}
+
+// syncError returns why the cache has not synced, and nil after the sync.
+func (c *syncedCache) syncError() error {
+	select {
+	case <-c.synced:
+		return nil
+	default:
+	}
+	if last := c.lastErr.Load(); last != nil {
+		return fmt.Errorf("not synced: %w", *last)
+	}
+	return errors.New("not synced")
 }
 
 func cacheFunctions(caches []*syncedCache) (all []function) {

@@ -58,9 +58,10 @@ func (m *Manager) AddServer(name string, run func(ctx context.Context) error) {
 	m.servers = append(m.servers, function{name, run})
 }
 
-// AddCache adds a cache. It runs in every process: a new leader has its objects. [Manager.Probes] reports not ready before its sync.
+// AddCache adds a cache. It runs in every process: a new leader has its objects. [Manager.Probes] reports not ready before its sync. A
+// cache of which the server rejects a part, such as a namespace, a cluster or a kind, has synced once it has the rest. This is logged.
 func (m *Manager) AddCache(name string, c Cache) {
-	m.caches = append(m.caches, &syncedCache{Cache: c, name: "cache " + name, synced: make(chan struct{})})
+	m.caches = append(m.caches, &syncedCache{Cache: c, name: "cache " + name, logger: m.opts.Logger, synced: make(chan struct{})})
 }
 
 // AddController adds a function for the time after the sync of all caches. With leader election it runs in the leader alone, with the

@@ -3,10 +3,12 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/manager"
+	"github.com/anykind/anykind/inventory"
 )
 
 var errBroken = errors.New("broken")
@@ -72,6 +75,15 @@ func (c *fakeCache) WaitForSync(ctx context.Context) error {
 	}
 }
 
+// incompleteCache synced except for a part.
+type incompleteCache struct {
+	fakeCache
+
+	err error
+}
+
+func (c *incompleteCache) WaitForSync(context.Context) error { return c.err }
+
 // start runs a manager. end returns Run's error.
 func start(ctx context.Context, m *manager.Manager) (end func() error) {
 	ended := make(chan error, 1)
@@ -122,6 +134,31 @@ func TestManager_StartsAndStopsInOrder(t *testing.T) {
 	})
 }
 
+// TestManager_IncompleteCaches runs controllers although a server rejects a part of the caches.
+func TestManager_IncompleteCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e events
+		var log strings.Builder
+		m := manager.New(&manager.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for name, err := range map[string]error{
+			"pods":  fmt.Errorf("fleet: %w", &cache.RejectedError{Cache: "pods", Err: errBroken}),
+			"kinds": &inventory.IncompleteError{Resources: []*inventory.ResourceError{{Resource: "widgets", Err: errBroken}}},
+		} {
+			m.AddCache(name, &incompleteCache{fakeCache{run: e.function(name, 0)}, err})
+		}
+		m.AddController("shops", e.function("controller", 0))
+		ctx, cancel := context.WithCancel(t.Context())
+		end := start(ctx, m)
+		assert.ElementsMatch(t, []string{"start pods", "start kinds", "start controller"}, e.drain())
+		code, _ := probe(m, "/readyz")
+		assert.Equal(t, http.StatusOK, code)
+		time.Sleep(time.Hour)
+		cancel()
+		require.ErrorIs(t, end(), context.Canceled)
+		assert.Equal(t, 2, strings.Count(log.String(), "broken"), log.String())
+	})
+}
+
 func TestManager_FunctionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := func(context.Context) error { time.Sleep(time.Hour); return errBroken }
@@ -157,7 +194,10 @@ func TestManager_LateFunctions(t *testing.T) {
 		m.AddController("never", func(context.Context) error { panic("started without its cache") })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err := start(ctx, m)()
+		end := start(ctx, m)
+		_, body := probe(m, "/readyz")
+		assert.Equal(t, "[-]cache rejected failed: not synced: a namespace is rejected\nnot ready\n", body)
+		err := end()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "slow: not ended after 1m0s")
 		time.Sleep(2 * time.Hour)

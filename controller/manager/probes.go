@@ -54,12 +54,7 @@ func (m *Manager) serveReadiness(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(&text, "[-]%s failed: %s\n", name, sanitize.Text(err.Error(), maxReason))
 	}
 	for _, c := range m.caches {
-		select {
-		case <-c.synced:
-			report(c.name, nil)
-		default:
-			report(c.name, errors.New("not synced"))
-		}
+		report(c.name, c.syncError())
 	}
 	for _, c := range m.checks {
 		report(c.name, c.run(r.Context()))
