@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ import (
 type function struct {
 	name string
 	run  func(ctx context.Context) error
+	// inner returns the names of running functions that this function has started; nil means none.
+	inner func() []string
 }
 
 // call runs the function, and returns a panic as a [*cache.PanicError].
@@ -38,31 +41,32 @@ type group struct {
 	done   chan struct{} // closed when all have ended
 
 	mu      sync.Mutex
-	running []string
-	late    []error // after the end of ctx
+	running []*function
+	late    []error // after the first error or the end of ctx
 }
 
-// startGroup starts functions. fail gets the first error before the end of their ctx.
-func startGroup(parent context.Context, functions []function, fail context.CancelCauseFunc) *group {
+// startGroup starts functions. fail receives each error before the end of their ctx. It reports whether the error ends the manager, or
+// is only that of the manager's ctx.
+func startGroup(parent context.Context, functions []function, fail func(error) bool) *group {
 	ctx, cancel := context.WithCancelCause(parent)
 	g := &group{cancel: cancel, done: make(chan struct{})}
 	var all sync.WaitGroup
-	for _, f := range functions {
-		g.running = append(g.running, f.name)
+	for i := range functions {
+		g.running = append(g.running, &functions[i])
 	}
-	for _, f := range functions {
+	for i := range functions {
+		f := &functions[i]
 		all.Go(func() {
 			err := f.call(ctx)
 			g.mu.Lock()
 			defer g.mu.Unlock()
-			i := slices.Index(g.running, f.name)
-			g.running = slices.Delete(g.running, i, i+1)
-			switch {
-			case err == nil:
-			case ctx.Err() == nil:
-				fail(fmt.Errorf("%s: %w", f.name, err))
-			case !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)):
-				g.late = append(g.late, fmt.Errorf("%s: %w", f.name, err))
+			g.running = slices.DeleteFunc(g.running, func(other *function) bool { return other == f })
+			if err == nil || ctx.Err() != nil && isContextError(ctx, err) {
+				return
+			}
+			err = fmt.Errorf("%s: %w", f.name, err)
+			if ctx.Err() != nil || !fail(err) {
+				g.late = append(g.late, err)
 			}
 		})
 	}
@@ -71,6 +75,25 @@ func startGroup(parent context.Context, functions []function, fail context.Cance
 		close(g.done)
 	}()
 	return g
+}
+
+// isContextError reports whether err wraps nothing but ctx's error and its cause.
+func isContextError(ctx context.Context, err error) bool {
+	if isSame(err, context.Cause(ctx)) {
+		return true
+	}
+	switch wrapper := err.(type) { //nolint:errorlint // each level is examined
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(wrapper.Unwrap(), func(err error) bool { return !isContextError(ctx, err) })
+	case interface{ Unwrap() error }:
+		return isContextError(ctx, wrapper.Unwrap())
+	default:
+		return err != nil && errors.Is(err, ctx.Err())
+	}
+}
+
+func isSame(a, b error) bool {
+	return a != nil && reflect.TypeOf(a).Comparable() && a == b //nolint:errorlint // each level is examined
 }
 
 // stop ends the functions with a cause. It returns the errors of functions after the end of
@@ -82,11 +105,27 @@ func (g *group) stop(cause error, timeout time.Duration) error {
 	select {
 	case <-g.done:
 	case <-timer.C:
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return fmt.Errorf("%s: not ended after %s", strings.Join(g.running, ", "), timeout)
+		late := fmt.Errorf("%s: not ended after %s", strings.Join(g.names(), ", "), timeout)
+		return errors.Join(append(slices.Clone(g.errors()), late)...)
 	}
 	return errors.Join(g.errors()...)
+}
+
+// names returns the names of the running functions, and for a function that has started others theirs.
+func (g *group) names() (all []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, f := range g.running {
+		var inner []string
+		if f.inner != nil {
+			inner = f.inner()
+		}
+		if inner == nil {
+			inner = []string{f.name}
+		}
+		all = append(all, inner...)
+	}
+	return all
 }
 
 func (g *group) errors() []error {
@@ -153,7 +192,7 @@ func (c *syncedCache) syncError() error {
 
 func cacheFunctions(caches []*syncedCache) (all []function) {
 	for _, c := range caches {
-		all = append(all, function{c.name, c.Run}, function{"sync of " + c.name, c.waitForSync})
+		all = append(all, function{name: c.name, run: c.Run}, function{name: "sync of " + c.name, run: c.waitForSync})
 	}
 	return all
 }

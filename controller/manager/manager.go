@@ -41,6 +41,7 @@ type Manager struct {
 	caches      []*syncedCache
 	controllers []function
 	checks      []check
+	controlling atomic.Pointer[group] // the started controllers
 	started     atomic.Bool
 	ended       atomic.Bool
 }
@@ -55,7 +56,7 @@ func New(opts *Options) *Manager {
 
 // AddServer adds a function for every process, from the start to the end: an [HTTPServer], or the Run of an Issuer of package webhook.
 func (m *Manager) AddServer(name string, run func(ctx context.Context) error) {
-	m.servers = append(m.servers, function{name, run})
+	m.servers = append(m.servers, function{name: name, run: run})
 }
 
 // AddCache adds a cache. It runs in every process: a new leader has its objects. [Manager.Probes] reports not ready before its sync. A
@@ -67,32 +68,38 @@ func (m *Manager) AddCache(name string, c Cache) {
 // AddController adds a function for the time after the sync of all caches. With leader election it runs in the leader alone, with the
 // ctx of [leaderelection.Run].
 func (m *Manager) AddController(name string, run func(ctx context.Context) error) {
-	m.controllers = append(m.controllers, function{name, run})
+	m.controllers = append(m.controllers, function{name: name, run: run})
 }
 
 // Run runs all functions until ctx ends or a function fails. It can be called once.
 //
 // Servers and caches start first, then the controllers. A function may return nil early. An error or a panic ends all
 // functions: controllers, then the Lease, caches and servers, each after its predecessors have ended. Run returns ctx's error, the
-// error of the function, or [leaderelection.ErrLeaseLost] after a lost Lease. The error names the functions still running after
-// ShutdownTimeout: the process should exit.
+// error of the function, or [leaderelection.ErrLeaseLost] after a lost Lease. Errors of further functions during the shutdown are
+// joined, except for ctx's. The error names the functions still running after ShutdownTimeout: the process should exit.
 func (m *Manager) Run(parent context.Context) error {
 	if m.started.Swap(true) {
 		return errors.New("run a manager: it runs already, or has run (make another with New)")
 	}
 	defer m.ended.Store(true)
-	ctx, fail := context.WithCancelCause(parent)
-	defer fail(nil)
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	fail := func(err error) bool {
+		cancel(err)
+		return isSame(err, context.Cause(ctx)) || isContextError(ctx, err)
+	}
 	lasting := context.WithoutCancel(ctx) // each group is stopped by itself
 	groups := []*group{
 		startGroup(lasting, m.servers, fail),
 		startGroup(lasting, cacheFunctions(m.caches), fail),
-		startGroup(lasting, []function{{"controllers", func(ctx context.Context) error { return m.control(ctx, fail) }}}, fail),
+		startGroup(lasting, []function{{
+			name: "controllers", run: func(ctx context.Context) error { return m.control(ctx, fail) }, inner: m.runningControllers,
+		}}, fail),
 	}
 	<-ctx.Done()
 	cause := context.Cause(ctx)
 	errs := []error{cause}
-	if parent.Err() != nil {
+	if parent.Err() != nil && isSame(cause, context.Cause(parent)) {
 		errs[0] = retry.ContextError(parent)
 	}
 	for i := len(groups) - 1; i >= 0; i-- {
@@ -105,8 +112,16 @@ func (m *Manager) Run(parent context.Context) error {
 	return fmt.Errorf("run a manager: %w", errors.Join(errs...))
 }
 
+// runningControllers returns the names of the started controllers that have not ended.
+func (m *Manager) runningControllers() []string {
+	if g := m.controlling.Load(); g != nil {
+		return g.names()
+	}
+	return nil
+}
+
 // control runs the controllers after the sync of the caches.
-func (m *Manager) control(ctx context.Context, fail context.CancelCauseFunc) error {
+func (m *Manager) control(ctx context.Context, fail func(error) bool) error {
 	if len(m.controllers) == 0 {
 		return nil
 	}
@@ -120,6 +135,7 @@ func (m *Manager) control(ctx context.Context, fail context.CancelCauseFunc) err
 	run := func(ctx context.Context) error {
 		g := startGroup(ctx, m.controllers, fail)
 		defer g.cancel(nil)
+		m.controlling.Store(g)
 		<-g.done
 		return errors.Join(g.errors()...)
 	}

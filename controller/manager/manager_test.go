@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,6 +185,72 @@ func TestManager_FunctionFails(t *testing.T) {
 	})
 }
 
+// TestManager_ErrorsDuringShutdown returns errors that also wrap the end of ctx, and errors of functions before their own end.
+func TestManager_ErrorsDuringShutdown(t *testing.T) {
+	errFlush := errors.New("flush")
+	errEarly := errors.New("cache")
+	synctest.Test(t, func(t *testing.T) {
+		m := manager.New(&manager.Options{Logger: slog.New(slog.DiscardHandler)})
+		m.AddServer("server", func(ctx context.Context) error { <-ctx.Done(); return errors.Join(ctx.Err(), errFlush) })
+		m.AddCache("broken", &fakeCache{func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Hour + time.Second): // while the controllers end
+				return errEarly
+			}
+		}, time.Second})
+		m.AddController("panics", func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(10 * time.Second)
+			return fmt.Errorf("%w; meanwhile %w", ctx.Err(), &cache.PanicError{Value: "a defect"})
+		})
+		m.AddController("usual", func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("run: %w: %w", ctx.Err(), context.Cause(ctx))
+		})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		end := start(ctx, m)
+		time.Sleep(time.Hour)
+		cancel(io.ErrUnexpectedEOF)
+		err := end()
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errFlush)
+		require.ErrorIs(t, err, errEarly)
+		var panicked *cache.PanicError
+		require.ErrorAs(t, err, &panicked)
+		assert.NotContains(t, err.Error(), "usual")
+	})
+}
+
+// endingContext ends when its error is read after hasFailed.
+type endingContext struct {
+	context.Context
+
+	end       context.CancelFunc
+	hasFailed atomic.Bool
+}
+
+func (c *endingContext) Err() error {
+	if c.hasFailed.Load() {
+		c.end()
+	}
+	return c.Context.Err()
+}
+
+// TestManager_FailureAndEndOfContext ends ctx between the failure of a function and the end of Run.
+func TestManager_FailureAndEndOfContext(t *testing.T) {
+	inner, cancel := context.WithCancel(t.Context())
+	ctx := &endingContext{Context: inner, end: cancel}
+	m := manager.New(nil)
+	m.AddServer("failing", func(context.Context) error {
+		ctx.hasFailed.Store(true)
+		return errBroken
+	})
+	require.ErrorIs(t, m.Run(ctx), errBroken)
+	require.Error(t, inner.Err())
+}
+
 func TestManager_LateFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e events
@@ -202,5 +269,19 @@ func TestManager_LateFunctions(t *testing.T) {
 		require.ErrorContains(t, err, "slow: not ended after 1m0s")
 		time.Sleep(2 * time.Hour)
 		assert.Equal(t, "end slow", e.drain()[3])
+	})
+}
+
+func TestManager_NamesLateControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e events
+		m := manager.New(&manager.Options{ShutdownTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+		m.AddController("slow", e.function("slow", time.Hour))
+		m.AddController("quick", e.function("quick", 0))
+		ctx, cancel := context.WithCancel(t.Context())
+		end := start(ctx, m)
+		cancel()
+		require.ErrorContains(t, end(), "\nslow: not ended after 1m0s")
+		time.Sleep(2 * time.Hour)
 	})
 }
