@@ -22,11 +22,15 @@ type Options struct {
 	LeaseName string
 	// LeaderElection has the durations of the Lease and the identity of this process; nil means the defaults.
 	LeaderElection *leaderelection.Options
-	// ShutdownTimeout is the maximum time for the end of all controllers, then of all caches, then of all servers. 0 means 30 seconds.
+	// ShutdownTimeout is the maximum time for the end of all controllers, then of all caches, then of all servers. 0 means 40 seconds:
+	// the default Grace of a controller, and ten seconds for what its reconciles do afterwards.
 	ShutdownTimeout time.Duration
 	// Logger receives errors after the end of ctx; nil means slog.Default().
 	Logger *slog.Logger
 }
+
+// defaultShutdownTimeout is longer than the default of controller.Options.Grace.
+const defaultShutdownTimeout = 40 * time.Second
 
 // Cache is *cache.Cache, *fleet.Cache, *inventory.Cache or a similar type.
 type Cache interface {
@@ -49,7 +53,7 @@ type Manager struct {
 // New returns a manager without functions.
 func New(opts *Options) *Manager {
 	m := &Manager{opts: *cmp.Or(opts, &Options{})}
-	m.opts.ShutdownTimeout = cmp.Or(m.opts.ShutdownTimeout, 30*time.Second)
+	m.opts.ShutdownTimeout = cmp.Or(m.opts.ShutdownTimeout, defaultShutdownTimeout)
 	m.opts.Logger = cmp.Or(m.opts.Logger, slog.Default())
 	return m
 }

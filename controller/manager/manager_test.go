@@ -285,3 +285,19 @@ func TestManager_NamesLateControllers(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 	})
 }
+
+// TestManager_AwaitsGraceOfControllers has a reconcile that ends its work after the default of controller.Options.Grace.
+func TestManager_AwaitsGraceOfControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e events
+		m := manager.New(nil)
+		m.AddController("shops", e.function("controller", 30*time.Second+time.Second))
+		m.AddServer("probes", e.function("server", 0))
+		ctx, cancel := context.WithCancel(t.Context())
+		end := start(ctx, m)
+		e.drain()
+		cancel()
+		require.ErrorIs(t, end(), context.Canceled)
+		assert.Equal(t, []string{"end controller", "end server"}, e.drain())
+	})
+}
