@@ -144,7 +144,7 @@ func Mutate[T any](f func(ctx context.Context, r *Request[T]) (*T, error), opts 
 
 // admissionHandler returns a webhook of a function. sent is r.Object as sent by the server.
 func admissionHandler[T any](opts *Options, f func(ctx context.Context, r *Request[T], sent *unstructured.Object) ([]operation, error)) http.Handler {
-	return newHandler("admission.k8s.io", "AdmissionReview", opts, func(ctx context.Context, r *admissionRequest) outcome[admissionResponse] {
+	return newHandler("admission.k8s.io", "AdmissionReview", opts, defaultMaxAdmission, func(ctx context.Context, r *admissionRequest) outcome[admissionResponse] {
 		response := &admissionResponse{UID: r.UID}
 		out := outcome[admissionResponse]{uid: r.UID, response: response, code: http.StatusOK}
 		request, operations, err := admit(ctx, r, f)

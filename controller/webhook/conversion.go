@@ -44,7 +44,7 @@ func Between[From, To any](from schema.GroupVersionKind, toVersion string, conve
 // requested version. An error or a panic of a conversion fails the whole request. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
 func Convert(conversions []Conversion, opts *Options) http.Handler {
-	return newHandler("apiextensions.k8s.io", "ConversionReview", opts, func(ctx context.Context, r *conversionRequest) outcome[conversionResponse] {
+	return newHandler("apiextensions.k8s.io", "ConversionReview", opts, defaultMaxConversion, func(ctx context.Context, r *conversionRequest) outcome[conversionResponse] {
 		response := &conversionResponse{UID: r.UID, Result: metav1.Status{Status: metav1.StatusSuccess}, ConvertedObjects: []*unstructured.Object{}}
 		out := outcome[conversionResponse]{uid: r.UID, response: response, code: http.StatusOK}
 		for _, data := range r.Objects {

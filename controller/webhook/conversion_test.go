@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,6 +51,18 @@ func conversions() []webhook.Conversion {
 			return &oldWidget{w.ObjectMeta, fmt.Sprint(w.Spec.Size)}, nil
 		}),
 	}
+}
+
+// TestConvert_LargeList converts more than an admission may have.
+func TestConvert_LargeList(t *testing.T) {
+	object := `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"web"},"size":"3","text":"` + strings.Repeat("x", 1<<20) + `"}`
+	objects := strings.Repeat(","+object, 8)[1:]
+	review := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"7","desiredAPIVersion":"example.com/v2","objects":[` + objects + `]}}`
+	code, got := post(t, webhook.Convert(conversions(), nil), "", review)
+	require.Equal(t, http.StatusOK, code, got)
+	assert.Equal(t, 8, strings.Count(got, `"spec":{"size":3}`))
+	code, got = post(t, webhook.Convert(conversions(), &webhook.Options{MaxBody: 1 << 20}), "", review)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, code, got)
 }
 
 func TestConvert_GoldenReviews(t *testing.T) {

@@ -21,12 +21,18 @@ import (
 	"github.com/anykind/anykind/cache"
 )
 
-// defaultMaxBody is the limit of controller-runtime: an update has two objects of up to 3 MiB.
-const defaultMaxBody = 7 << 20
+const (
+	// defaultMaxAdmission is the limit of controller-runtime: an update has two objects of up to 3 MiB.
+	defaultMaxAdmission = 7 << 20
+	// defaultMaxConversion is the limit of a page that is held whole. The server sends all objects of a list in one review, and
+	// controller-runtime has no limit.
+	defaultMaxConversion = 256 << 20
+)
 
 // Options configure a webhook. nil and zero values mean the defaults.
 type Options struct {
-	// MaxBody is the maximum size of a request's body in bytes; 0 means 7 MiB.
+	// MaxBody is the maximum size of a request's body in bytes; 0 means 7 MiB for admission, and 256 MiB for conversion: the server
+	// sends all objects of a list at once.
 	MaxBody int64
 	// OnRequest is called after every request, for metrics. Calls are concurrent.
 	OnRequest func(RequestResult)
@@ -83,7 +89,7 @@ type handler[Request, Response any] struct {
 	respond     func(ctx context.Context, r *Request) outcome[Response]
 }
 
-func newHandler[Request, Response any](group, kind string, opts *Options, respond func(context.Context, *Request) outcome[Response]) http.Handler {
+func newHandler[Request, Response any](group, kind string, opts *Options, defaultMaxBody int64, respond func(context.Context, *Request) outcome[Response]) http.Handler {
 	h := &handler[Request, Response]{*cmp.Or(opts, &Options{}), group, kind, respond}
 	h.opts.MaxBody = cmp.Or(h.opts.MaxBody, defaultMaxBody)
 	h.opts.Logger = cmp.Or(h.opts.Logger, slog.Default())
