@@ -66,10 +66,26 @@ func (p *keyPair) renewAuthority() error {
 // isServing reports whether the serving certificate is signed by the authority, is for the names, and is not due.
 func (p *keyPair) isServing(authority *x509.Certificate, names []string) bool {
 	pair, err := tls.X509KeyPair(p.certificate, p.key)
-	if err != nil || isDue(pair.Leaf, time.Now()) || pair.Leaf.CheckSignatureFrom(authority) != nil {
+	return err == nil && !isDue(pair.Leaf, time.Now()) && p.isSigned(authority) && hasNames(pair.Leaf, names)
+}
+
+// isSigned reports whether the serving certificate is signed by the authority.
+func (p *keyPair) isSigned(authority *x509.Certificate) bool {
+	pair, err := tls.X509KeyPair(p.certificate, p.key)
+	return err == nil && pair.Leaf.CheckSignatureFrom(authority) == nil
+}
+
+// isUsable reports whether the serving certificate is valid for the names and signed by any of the authorities.
+func (p *keyPair) isUsable(names []string) bool {
+	pair, err := tls.X509KeyPair(p.certificate, p.key)
+	if err != nil || time.Now().After(pair.Leaf.NotAfter) || !slices.ContainsFunc(parseAll(p.authorities), p.isSigned) {
 		return false
 	}
-	return !slices.ContainsFunc(names, func(name string) bool { return pair.Leaf.VerifyHostname(name) != nil })
+	return hasNames(pair.Leaf, names)
+}
+
+func hasNames(certificate *x509.Certificate, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return certificate.VerifyHostname(name) != nil })
 }
 
 func (p *keyPair) renewServing(authority tls.Certificate, names []string, validity time.Duration) (err error) {

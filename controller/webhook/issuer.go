@@ -35,7 +35,8 @@ type IssuerOptions struct {
 }
 
 // Issuer issues the serving certificate of webhooks from its own CA, in place of cert-manager. Secret, CA and certificate are made by
-// the first process and shared by all. A new CA certificate is trusted by the server before it is used.
+// the first process and shared by all. A new CA certificate is trusted by the server before it is used: until all configurations and
+// definitions have it, the former certificate stays in use. A configuration that cannot be changed delays nothing else.
 type Issuer struct {
 	client *dynamic.Client
 	secret types.NamespacedName
@@ -182,6 +183,9 @@ func (i *Issuer) issue(ctx context.Context) (missing bool, err error) {
 		return false, err
 	}
 	pair := &keyPair{decoded.Data["ca.crt"], decoded.Data["ca.key"], decoded.Data["tls.crt"], decoded.Data["tls.key"]}
+	if pair.isUsable(i.names) {
+		i.use(pair)
+	}
 	authority, err := pair.authority()
 	if err != nil {
 		if err := pair.renewAuthority(); err != nil {
@@ -198,15 +202,19 @@ func (i *Issuer) issue(ctx context.Context) (missing bool, err error) {
 	}
 	isServing := pair.isServing(authority.Leaf, i.names)
 	if !isServing {
+		isTrusted := pair.isSigned(authority.Leaf) // the former serving certificate was stored after the CA was trusted
 		if err := pair.renewServing(authority, i.names, i.opts.Validity); err != nil {
 			return false, err
 		}
-	}
-	if secret.GetResourceVersion() == "" { // the trusted CA must be the stored CA
-		if secret, err = store(ctx, secrets, secret, pair); err != nil {
-			return false, err
+		if isTrusted || secret.GetResourceVersion() == "" { // the trusted CA must be the stored CA
+			if secret, err = store(ctx, secrets, secret, pair); err != nil {
+				return false, err
+			}
+			isServing = true
 		}
-		isServing = true
+		if isTrusted {
+			i.use(pair)
+		}
 	}
 	if missing, err = i.trust(ctx, pair.authorities); err != nil {
 		return false, err
@@ -217,10 +225,15 @@ func (i *Issuer) issue(ctx context.Context) (missing bool, err error) {
 		}
 	}
 	i.version = secret.GetResourceVersion()
+	i.use(pair)
+	return missing, nil
+}
+
+// use replaces the serving certificate of this process.
+func (i *Issuer) use(pair *keyPair) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.issued = *pair
-	return missing, nil
 }
 
 // store creates or updates the Secret. An update conflicts with an update by another process.
@@ -243,8 +256,9 @@ func store(ctx context.Context, secrets *dynamic.Resource, secret *unstructured.
 	return secrets.Update(ctx, changed, nil)
 }
 
-// trust applies the CA certificates as caBundle of all webhooks.
+// trust applies the CA certificates as caBundle of all webhooks. It joins the errors of configurations and definitions.
 func (i *Issuer) trust(ctx context.Context, authorities []byte) (missing bool, err error) {
+	var errs []error
 	for _, target := range []struct {
 		kind  schema.GroupVersionKind
 		names []string
@@ -257,12 +271,12 @@ func (i *Issuer) trust(ctx context.Context, authorities []byte) (missing bool, e
 		for _, name := range target.names {
 			isMissing, err := i.trustIn(ctx, target.kind, name, target.patch)
 			if err != nil {
-				return false, fmt.Errorf("set the caBundle of %s %q: %w", target.kind.Kind, name, err)
+				errs = append(errs, fmt.Errorf("set the caBundle of %s %q: %w", target.kind.Kind, name, err))
 			}
 			missing = missing || isMissing
 		}
 	}
-	return missing, nil
+	return missing, errors.Join(errs...)
 }
 
 func (i *Issuer) trustIn(ctx context.Context, kind schema.GroupVersionKind, name string, patch func(obj *unstructured.Object) (map[string]any, error)) (missing bool, err error) {
