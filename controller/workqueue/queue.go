@@ -199,6 +199,9 @@ func (q *Queue[K]) GetWithPriority(ctx context.Context) (key K, priority int, ok
 			break
 		}
 	}
+	if q.ready.count > 0 { // ctx may have ended right after this worker was woken
+		q.wake()
+	}
 	return key, 0, false
 }
 

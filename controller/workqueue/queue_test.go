@@ -394,6 +394,43 @@ func TestQueue_GetPassesKeyToAnotherWorker(t *testing.T) {
 	})
 }
 
+// endingContext ends after a number of calls of Err.
+type endingContext struct {
+	context.Context
+
+	calls atomic.Int32
+}
+
+func (c *endingContext) Err() error {
+	if c.calls.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestQueue_GetEndsAfterWakeUp ends the ctx of a worker between its wake-up and its key.
+func TestQueue_GetEndsAfterWakeUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		received := make(chan bool)
+		get := func(ctx context.Context) {
+			_, ok := q.Get(ctx)
+			received <- ok
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go get(ctx)
+		synctest.Wait()
+		ending := &endingContext{Context: t.Context()}
+		ending.calls.Store(2) // before and after the wait
+		go get(ending)        // the last waiter is woken first
+		synctest.Wait()
+		q.Add("shop/web")
+		assert.False(t, <-received)
+		assert.True(t, <-received)
+	})
+}
+
 // TestQueue_LeavingWorkersLoseNoKey adds keys while the contexts of waiting workers end.
 func TestQueue_LeavingWorkersLoseNoKey(t *testing.T) {
 	q := workqueue.New[int](nil)
