@@ -29,6 +29,13 @@ func (t *ChangeTracker) Reconcile(ctx context.Context, key types.NamespacedName)
 	return t.reconcile(ctx, key)
 }
 
+// SetDeleted records a deletion before the cache has received it.
+func (t *ChangeTracker) SetDeleted(key types.NamespacedName, change cache.Change[unstructured.Object]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.deleted[key] = change
+}
+
 // Deletions returns the number of deletions that are kept.
 func (t *ChangeTracker) Deletions() int {
 	t.mu.Lock()

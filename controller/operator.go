@@ -241,8 +241,8 @@ func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName)
 	last := t.handled[key]
 	deleted := t.deleted[key]
 	old := last.state
-	if old == nil {
-		delete(t.deleted, key)
+	if deleted.Object != nil && !hasUID(old, deleted.Object) && !hasUID(current, deleted.Object) {
+		delete(t.deleted, key) // its object was never handled
 	}
 	t.mu.Unlock()
 	if old != nil && (current == nil || current.GetUID() != old.GetUID()) {
@@ -273,6 +273,11 @@ func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName)
 	default:
 		return nil
 	}
+}
+
+// hasUID reports whether obj exists and has the UID of a deleted object.
+func hasUID(obj, deleted *unstructured.Object) bool {
+	return obj != nil && obj.GetUID() == deleted.GetUID()
 }
 
 // forget removes the state of an object that has left the shard. No handler runs for it.
@@ -311,7 +316,9 @@ func (t *changeTracker) handle(ctx context.Context, key types.NamespacedName, ch
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.handled, key)
-		delete(t.deleted, key)
+		if hasUID(t.deleted[key].Object, object) { // an object of the same name may have been deleted meanwhile
+			delete(t.deleted, key)
+		}
 		return err
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -24,7 +25,8 @@ import (
 
 // TestOperator_ChangesOfOneObject sends the changes of an object, such as "DELETED u1 2", to the cache of a watch. At
 // "reconcile" the handler is called, at "fail" it returns an error, and "meanwhile" sends the next change while it runs. From
-// "lag" on the watch does not take changes from the cache.
+// "lag" on the watch does not take changes from the cache. "early" takes a deletion that the cache does not have yet, as a deletion between
+// the lookup of the object and the lookup of its deletion.
 func TestOperator_ChangesOfOneObject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		steps string
@@ -34,6 +36,9 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 		"changed":                      {"ADDED u1 1, reconcile, MODIFIED u1 2, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1"}},
 		"deleted":                      {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
 		"deleted while it is handled":  {"ADDED u1 1, meanwhile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"deleted before it is handled": {"ADDED u1 1, early DELETED u1 2, reconcile, lag, DELETED u1 2, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"replacement is deleted while the deletion is handled": {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, meanwhile, DELETED u2 4, reconcile",
+			[]string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3", "DELETED u2 4 was 3"}},
 		"created and deleted":          {"ADDED u1 1, DELETED u1 2, reconcile", nil},
 		"created again":                {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
 		"replaced":                     {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
@@ -59,7 +64,7 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source, objects := newScript(t)
-				emit := func(step string) {
+				parse := func(step string) (watch.EventType, *unstructured.Object) {
 					var kind watch.EventType
 					var uid types.UID
 					var resourceVersion string
@@ -67,9 +72,13 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 					require.NoError(t, err)
 					obj := version(controllertest.Pod("web"), resourceVersion)
 					obj.SetUID(uid)
-					source.emit(kind, obj)
+					return kind, obj
+				}
+				emit := func(step string) {
+					source.emit(parse(step))
 					synctest.Wait()
 				}
+				key := types.NamespacedName{Namespace: "shop", Name: "web"}
 				var got []string
 				var handled func() error // before the handler returns
 				tracker := controller.NewChangeTracker(objects, func(_ context.Context, change cache.Change[unstructured.Object]) error {
@@ -105,13 +114,19 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 						fallthrough
 					case "meanwhile":
 						i++
-						handled = func() error { emit(steps[i]); return want }
+						var once sync.Once
+						handled = func() error { once.Do(func() { emit(steps[i]) }); return want }
 					default:
-						emit(steps[i])
+						if step, isEarly := strings.CutPrefix(steps[i], "early "); isEarly {
+							kind, obj := parse(step)
+							tracker.SetDeleted(key, cache.Change[unstructured.Object]{Type: kind, Object: obj})
+						} else {
+							emit(steps[i])
+						}
 						continue
 					}
 					reconcile := func() {
-						assert.ErrorIs(t, tracker.Reconcile(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}), want)
+						assert.ErrorIs(t, tracker.Reconcile(t.Context(), key), want)
 					}
 					if steps[i] == "panic" {
 						assert.Panics(t, reconcile)
