@@ -17,7 +17,7 @@ type ChangeTracker struct{ changeTracker }
 func NewChangeTracker(objects *cache.Cache[unstructured.Object], handler Handler, predicates ...Predicate) *ChangeTracker {
 	return &ChangeTracker{changeTracker{
 		handler: handler, predicates: predicates, objects: objects,
-		handled: map[types.NamespacedName]handledObject{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
+		handled: handledObjects{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
 	}}
 }
 

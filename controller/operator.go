@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,17 +74,18 @@ func NewOperator(opts *Options) *Operator { return &Operator{opts: *cmp.Or(opts,
 // single change; an object created and deleted meanwhile is not handled. A watch added during Run starts at once. Run ends if it
 // fails.
 func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {
-	o.add(func(ctx context.Context) error { return runWatch(ctx, resource, handler, &o.opts) })
+	o.add(func(ctx context.Context) error { return runWatch(ctx, resource, handler, handledObjects{}, &o.opts) })
 }
 
 // WatchKind is [Operator.Watch] for a kind that may not be served: its CustomResourceDefinition does not exist yet, or is deleted
-// before the watch has synced. During Run the watch waits for the kind, logs the wait, and starts once the kind is served. The
-// remaining watches do not wait.
+// before the watch has synced. During Run the watch waits for the kind, logs the wait, and starts once the kind is served. Objects handled
+// before are then Deleted, if they are gone. The remaining watches do not wait.
 //
 // namespace is the watched namespace; "" (metav1.NamespaceAll) means all and is required for a cluster-scoped kind. A gvk without
 // a version means the server's preferred version at the start. An error of [dynamic.Client.WaitForKinds] ends Run.
 func (o *Operator) WatchKind(client *dynamic.Client, gvk schema.GroupVersionKind, namespace string, handler Handler) {
 	o.add(func(ctx context.Context) error {
+		handled := handledObjects{} // also before the watch has synced
 		for {
 			resource, err := o.waitForKind(ctx, client, gvk)
 			if err != nil {
@@ -93,7 +96,7 @@ func (o *Operator) WatchKind(client *dynamic.Client, gvk schema.GroupVersionKind
 			} else {
 				resource = resource.Namespace(namespace)
 			}
-			if err := runWatch(ctx, resource, handler, &o.opts); !retry.IsPathNotFound(err) {
+			if err := runWatch(ctx, resource, handler, handled, &o.opts); !retry.IsPathNotFound(err) {
 				return err
 			}
 		}
@@ -150,16 +153,16 @@ func (o *Operator) Run(parent context.Context) error {
 	return panics.join(endError(parent, ctx))
 }
 
-// runWatch watches until ctx ends or the cache fails.
-func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, opts *Options) error {
+// runWatch watches until ctx ends or the cache fails. handled has the objects of an earlier watch.
+func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, handled handledObjects, opts *Options) error {
 	cacheOpts := &cache.Options[unstructured.Object]{}
 	if opts.Sharding != nil {
 		cacheOpts.Shard = shard.New(opts.Sharding.Field())
 	}
 	t := &changeTracker{
 		handler: handler, predicates: opts.Predicates, objects: cache.New(resource, cacheOpts),
-		handled: map[types.NamespacedName]handledObject{}, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
-		removed: map[types.NamespacedName]struct{}{},
+		handled: handled, deleted: map[types.NamespacedName]cache.Change[unstructured.Object]{},
+		removed: map[types.NamespacedName]struct{}{}, earlier: slices.Collect(maps.Keys(handled)),
 	}
 	r := newRunner(opts, resource, t.objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		return 0, t.reconcile(ctx, key)
@@ -187,10 +190,14 @@ type changeTracker struct {
 	objects    *cache.Cache[unstructured.Object]
 
 	mu      sync.Mutex
-	handled map[types.NamespacedName]handledObject
+	handled handledObjects
 	deleted map[types.NamespacedName]cache.Change[unstructured.Object] // deletions possibly to be handled
 	removed map[types.NamespacedName]struct{}                          // left the shard since the last reconcile
+	earlier []types.NamespacedName                                     // handled by an earlier watch
 }
+
+// handledObjects are the objects of a watch by key.
+type handledObjects map[types.NamespacedName]handledObject
 
 // handledObject is an object between its first Added call and a successful Deleted call.
 type handledObject struct {
@@ -204,6 +211,11 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[type
 	served := servedLog{log: log, resource: t.objects.String()}
 	for change := range t.objects.Changes(ctx) {
 		served.handle(change.Type)
+		if change.Type == dynamic.Synced {
+			for _, key := range t.earlier {
+				queue.Add(key)
+			}
+		}
 		if change.Object == nil {
 			continue
 		}

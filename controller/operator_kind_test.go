@@ -93,6 +93,36 @@ func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
 	}
 }
 
+// TestOperator_WatchKindDeletedInFirstList deletes a kind after the first object of the first list.
+func TestOperator_WatchKindDeletedInFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const route = "WATCH /apis/coordination.k8s.io/v1/leases"
+		server := scripted.New(controllertest.Resources)
+		client := controllertest.Serve(t, server)
+		deleteLeases(server)
+		server.Handle(route, scripted.JSON(scripted.Event("ADDED",
+			`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"1"}}`)),
+			scripted.NotServed)
+		time.AfterFunc(time.Hour, func() {
+			server.Handle(route, scripted.Watch(scripted.InitialEventsEnd("coordination.k8s.io/v1", "Lease", "9")))
+			server.Serve(controllertest.Resources)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		var got []string
+		operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.DiscardHandler)})
+		operator.WatchKind(client, schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, "",
+			func(_ context.Context, change cache.Change[unstructured.Object]) error {
+				if got = append(got, changeText(change)); change.Type == watch.Deleted {
+					cancel()
+				}
+				return nil
+			})
+		require.ErrorIs(t, operator.Run(ctx), context.Canceled)
+		assert.Equal(t, []string{"ADDED u 1", "DELETED u 1 was 1 final state unknown"}, got)
+	})
+}
+
 func TestOperator_WatchKindErrorEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := controllertest.Serve(t, scripted.Status(http.StatusForbidden, "Forbidden"))
