@@ -108,7 +108,11 @@ func (d *definition) objects(client *dynamic.Client) (*dynamic.Resource, error) 
 	return resource.AllNamespaces().Metadata(), nil
 }
 
-// propagation returns the time until all API servers have observed the last write of the definition's spec.
+// maxClockSkew is the maximum difference between the clocks of this process and of an API server.
+const maxClockSkew = time.Hour
+
+// propagation returns the time from the read of the definition until all API servers have observed the last write of its spec. now is
+// compared with a server's clock, so that the age of a write is known only within maxClockSkew.
 func (d *definition) propagation(now time.Time) time.Duration {
 	written := d.Metadata.CreationTimestamp.Time
 	for _, entry := range d.Metadata.ManagedFields {
@@ -116,8 +120,10 @@ func (d *definition) propagation(now time.Time) time.Duration {
 			written = entry.Time.Time
 		}
 	}
-	// A server's clock may be ahead.
-	return min(max(written.Add(propagationDelay).Sub(now), 0), propagationDelay)
+	if now.Sub(written) > maxClockSkew {
+		return 0
+	}
+	return propagationDelay
 }
 
 // setStoredVersions sets status.storedVersions, unless the definition has changed since def was read.

@@ -66,10 +66,12 @@ func TestDefinition_Propagation(t *testing.T) {
 	now := time.Now()
 	at := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-ago)} }
 	d := &definition{}
-	d.Metadata.CreationTimestamp = *at(time.Hour)
+	d.Metadata.CreationTimestamp = *at(2 * time.Hour)
 	assert.Zero(t, d.propagation(now))
-	d.Metadata.ManagedFields = []metav1.ManagedFieldsEntry{{Time: at(time.Minute)}, {Time: at(2 * time.Second)}, {Subresource: "status", Time: at(0)}}
-	assert.Equal(t, 3*time.Second, d.propagation(now))
-	d.Metadata.ManagedFields[0].Time = at(-time.Hour) // the server's clock is ahead
-	assert.Equal(t, 5*time.Second, d.propagation(now))
+	d.Metadata.ManagedFields = []metav1.ManagedFieldsEntry{{Time: at(90 * time.Minute)}, {Subresource: "status", Time: at(0)}}
+	assert.Zero(t, d.propagation(now))
+	for _, ago := range []time.Duration{0, time.Minute, -2 * time.Hour} { // one of the clocks may be ahead
+		d.Metadata.ManagedFields[0].Time = at(ago)
+		assert.Equal(t, propagationDelay, d.propagation(now), ago)
+	}
 }
