@@ -106,11 +106,14 @@ const usualDepth = 16 // of objects
 //
 // Unresolved references and rules that cannot be compiled are no errors of the object, and are named in Result.NotChecked. The
 // work is bounded: a schema with references in circles, or of excessive size, ends in Result.NotChecked, too.
+//
+// Problems quote values, except for those of data and stringData of a Secret.
 func (s *Schema) Validate(ctx context.Context, obj *unstructured.Object, opts *ValidateOptions) *Result {
 	if opts == nil {
 		opts = &ValidateOptions{}
 	}
 	v := &validator{isTyped: s.kind == nil || !s.kind.isCustom, root: s, path: make([]segment, 0, usualDepth)}
+	v.isSecret = obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret"
 	completed := obj.Object
 	if v.isTyped {
 		v.note("the validation of the API server in Go: the schema has only fields, types and a part of the required fields and enums (a dry run has all)")

@@ -249,6 +249,30 @@ func TestSchema_Validate_GoTypes(t *testing.T) {
 	}
 }
 
+// TestSchema_Validate_SecretValues quotes no value of a Secret in problems and hints.
+func TestSchema_Validate_SecretValues(t *testing.T) {
+	document, err := schema.ParseDocument([]byte(`{"components": {"schemas": {"io.k8s.api.core.v1.Secret": {"type": "object",
+		"x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Secret"}], "properties": {
+		"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}, "type": {"type": "string"}, "immutable": {"type": "boolean"},
+		"data": {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}},
+		"stringData": {"type": "object", "additionalProperties": {"type": "string"}}}}}}}`))
+	require.NoError(t, err)
+	s, err := document.Kind(kschema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	require.NoError(t, err)
+	for fields, want := range map[string]string{
+		`"data": {"a": "hunter2!"}`:       `format: data.a: is a value, the schema says byte (encode it as base64)`,
+		`"data": "hunter2"`:               `type: data: is a value, the schema says an object`,
+		`"stringData": {"a": 4711}`:       `type: stringData.a: is a value, the schema says a string`,
+		`"stringData": {"a": {"b": "c"}}`: `type: stringData.a: is an object, the schema says a string`,
+		`"immutable": "true"`:             `type: immutable: is "true", the schema says a boolean (write true without quotes)`,
+		`"type": 5`:                       `type: type: is 5, the schema says a string (write "5" in quotes)`,
+	} {
+		obj, err := unstructured.Decode([]byte(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, ` + fields + `}`))
+		require.NoError(t, err)
+		assert.Equal(t, []string{want}, lines(s.Validate(t.Context(), obj, nil)), fields)
+	}
+}
+
 func TestSchema_Validate_HostileSchemas(t *testing.T) {
 	const kind = `"type": "object", "x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "Pod"}]`
 	var doubling strings.Builder

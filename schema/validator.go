@@ -17,6 +17,7 @@ const maxNesting = 20_000
 type validator struct {
 	root      *Schema
 	isTyped   bool // the value is decoded into Go types
+	isSecret  bool // values of data and stringData are confidential
 	path      []segment
 	problems  []Problem
 	notes     []string
@@ -55,6 +56,9 @@ func (v *validator) spend(steps int) bool {
 func (v *validator) fail(keyword string, s *Schema, value any) {
 	v.failed++
 	if v.trial == 0 {
+		if v.isSecret && len(v.path) > 0 && (v.path[0].name == "data" || v.path[0].name == "stringData") {
+			value = withoutText(value)
+		}
 		message, hint := violation(keyword, s, value)
 		v.add(Problem{Keyword: keyword, Message: message, Hint: hint})
 	}
@@ -284,11 +288,26 @@ func (v *validator) list(items []any, s *Schema) {
 	v.listType(items, s)
 }
 
+// confidential stands for a value of a Secret in messages and hints.
+type confidential struct{}
+
+// withoutText replaces a value that a message or hint would quote.
+func withoutText(value any) any {
+	switch value.(type) {
+	case nil, map[string]any, []any:
+		return value
+	default:
+		return confidential{}
+	}
+}
+
 // quoted returns a value for a message, at most maxValueText characters.
 func quoted(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return "null"
+	case confidential:
+		return "a value"
 	case string:
 		return strconv.Quote(shortened(value))
 	case map[string]any:
