@@ -303,6 +303,45 @@ func TestRun_TerminalErrorIsNotRetried(t *testing.T) {
 	})
 }
 
+// TestRun_ErrorReplacesEarlierDelay returns errors while the delay of an earlier reconcile is pending.
+func TestRun_ErrorReplacesEarlierDelay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want []time.Duration
+	}{
+		"retry after": {controller.RetryAfter(errors.New("busy"), 2*time.Hour), []time.Duration{0, time.Minute, time.Minute + 2*time.Hour}},
+		"terminal":    {controller.TerminalError(errors.New("never")), []time.Duration{0, time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source, c := newScript(t)
+				ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+				defer cancel()
+				start := time.Now()
+				go func() {
+					source.emit(watch.Added, state("1", 1, "a"))
+					source.sync()
+					time.Sleep(time.Minute)
+					source.emit(watch.Modified, state("2", 2, "a"))
+				}()
+				var calls []time.Duration
+				err := controller.Run(ctx, c, func(context.Context, types.NamespacedName) (time.Duration, error) {
+					switch calls = append(calls, time.Since(start)); len(calls) {
+					case 1:
+						return time.Hour, nil
+					case 2:
+						return 0, tc.err
+					default:
+						return 0, nil
+					}
+				}, &controller.Options{Logger: slog.New(slog.DiscardHandler)})
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Equal(t, tc.want, calls)
+			})
+		})
+	}
+}
+
 type controllerError struct{}
 
 func (*controllerError) Error() string { return "no such size" }

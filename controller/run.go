@@ -312,7 +312,9 @@ func (r *runner[K]) retry(key K, err error) {
 	switch {
 	case isTerminal(err):
 		r.queue.Forget(key)
+		r.queue.ForgetDelayed(key)
 	case errors.As(err, &chosen):
+		r.queue.ForgetDelayed(key) // of an earlier result, which may be due earlier
 		r.queue.AddWithOptions(key, &workqueue.AddOptions{After: chosen.delay, RateLimited: true})
 	default:
 		r.queue.AddRateLimited(key)

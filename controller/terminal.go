@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TerminalError returns an error of a reconcile that is not retried: the object must change first. It is logged and counted as
-// every error, and wraps err. errors.Is(err, TerminalError(nil)) reports whether an error is terminal, for example in
+// TerminalError returns an error of a reconcile that is not retried: the object must change first. A delay of an earlier reconcile
+// ends. The error is logged and counted as every error, and wraps err. errors.Is(err, TerminalError(nil)) reports whether an error is terminal, for example in
 // [Options].OnReconcile.
 func TerminalError(err error) error { return &terminalError{err} }
 
@@ -30,8 +30,8 @@ func (e *terminalError) Is(target error) bool {
 func isTerminal(err error) bool { return errors.Is(err, TerminalError(nil)) }
 
 // RetryAfter returns an error of a reconcile with a minimum delay for the retry, for example the Retry-After of an API. The delay of
-// Options.Queue.RateLimiter applies if it is longer. A change of the object is reconciled at once. RetryAfter wraps err; nil stays
-// nil.
+// Options.Queue.RateLimiter applies if it is longer. The delay replaces that of an earlier reconcile. A change of the object is
+// reconciled at once. RetryAfter wraps err; nil stays nil.
 func RetryAfter(err error, delay time.Duration) error {
 	if err == nil {
 		return nil

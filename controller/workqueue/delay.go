@@ -72,6 +72,17 @@ func (q *Queue[K]) addDue() {
 	}
 }
 
+// ForgetDelayed drops the delay of a key: it is not handed out at its due time. A ready key, or a key added again during its processing,
+// stays.
+func (q *Queue[K]) ForgetDelayed(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if it := q.items[key]; it != nil && it.heapIndex != 0 {
+		heap.Remove(&q.delayed, it.heapIndex-1)
+		q.drop(it)
+	}
+}
+
 func (q *Queue[K]) dropDelayed() {
 	if q.timer != nil {
 		q.timer.Stop()

@@ -240,8 +240,8 @@ func (q *Queue[K]) Done(key K) {
 	q.checkDrained()
 }
 
-// Forget resets a key's backoff, after a success or when the key will not be retried. A delayed key stays delayed. The failures
-// of a key are kept until Forget.
+// Forget resets a key's backoff, after a success or when the key will not be retried. A delayed key stays delayed, see
+// [Queue.ForgetDelayed]. The failures of a key are kept until Forget.
 func (q *Queue[K]) Forget(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

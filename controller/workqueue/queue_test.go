@@ -201,6 +201,27 @@ func TestQueue_AddDelayedKeyHandsOutTwice(t *testing.T) {
 	})
 }
 
+func TestQueue_ForgetDelayedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		q.ForgetDelayed("unknown")
+		for i, key := range []string{"a", "b", "c"} {
+			q.AddAfter(key, time.Duration(i+1)*time.Minute)
+		}
+		q.Add("c")
+		q.ForgetDelayed("a")
+		q.ForgetDelayed("c")
+		assert.Equal(t, []string{"c"}, got(t, q), "a ready key stays")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, []string{"b"}, got(t, q))
+		q.AddAfter("a", time.Minute)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Equal(t, []string{"a"}, got(t, q))
+	})
+}
+
 func TestQueue_ManyDelaysInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[int](nil)
