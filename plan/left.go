@@ -83,9 +83,12 @@ func (p *planner) cascade(ctx context.Context) {
 	if len(deleted) == 0 {
 		return
 	}
-	all := p.dependents(ctx, namespaces)
+	index := newDependentIndex(p.dependents(ctx, namespaces))
 	for _, change := range deleted {
-		change.Cascade = cascadeOf(change, all)
+		if ctx.Err() != nil {
+			return
+		}
+		change.Cascade = index.cascadeOf(change)
 	}
 }
 
@@ -123,21 +126,54 @@ func (p *planner) dependents(ctx context.Context, namespaces map[string]bool) (a
 	return all
 }
 
-// cascadeOf returns the dependents of a deleted object, and their dependents.
-func cascadeOf(change *Change, all []dependent) (refs []applyset.Reference) {
-	gone := map[types.UID]bool{change.Live.GetUID(): true}
-	kind, isDefinition := dynamic.DefinedKind(change.Live)
-	for {
-		count := len(gone)
-		for _, d := range all {
-			isContent := change.Object.Kind == namespaceKind && d.ref.Namespace == change.Object.Name || isDefinition && d.ref.Kind == kind
-			if !gone[d.uid] && (isContent || isOwned(d, gone)) {
-				gone[d.uid] = true
-				refs = append(refs, d.ref)
-			}
+// dependentIndex has the objects by what deletes them.
+type dependentIndex struct {
+	byOwner     map[types.UID][]*dependent
+	byNamespace map[string][]*dependent
+	byKind      map[schema.GroupKind][]*dependent
+}
+
+func newDependentIndex(all []dependent) *dependentIndex {
+	x := &dependentIndex{map[types.UID][]*dependent{}, map[string][]*dependent{}, map[schema.GroupKind][]*dependent{}}
+	for i := range all {
+		d := &all[i]
+		for _, owner := range d.owners {
+			x.byOwner[owner.UID] = append(x.byOwner[owner.UID], d)
 		}
-		if len(gone) == count {
-			break
+		x.byNamespace[d.ref.Namespace] = append(x.byNamespace[d.ref.Namespace], d)
+		x.byKind[d.ref.Kind] = append(x.byKind[d.ref.Kind], d)
+	}
+	return x
+}
+
+// cascadeOf returns the dependents of a deleted object, and their dependents.
+func (x *dependentIndex) cascadeOf(change *Change) (refs []applyset.Reference) {
+	gone := map[types.UID]bool{change.Live.GetUID(): true}
+	queue := []types.UID{change.Live.GetUID()}
+	remove := func(d *dependent) {
+		if !gone[d.uid] {
+			gone[d.uid] = true
+			refs = append(refs, d.ref)
+			queue = append(queue, d.uid)
+		}
+	}
+	if change.Object.Kind == namespaceKind {
+		for _, d := range x.byNamespace[change.Object.Name] {
+			remove(d)
+		}
+	}
+	if kind, isDefinition := dynamic.DefinedKind(change.Live); isDefinition {
+		for _, d := range x.byKind[kind] {
+			remove(d)
+		}
+	}
+	for len(queue) > 0 {
+		owner := queue[0]
+		queue = queue[1:]
+		for _, d := range x.byOwner[owner] {
+			if isOwned(d, gone) {
+				remove(d)
+			}
 		}
 	}
 	applyset.SortReferences(refs)
@@ -145,7 +181,7 @@ func cascadeOf(change *Change, all []dependent) (refs []applyset.Reference) {
 }
 
 // isOwned reports whether all owners of an object are gone.
-func isOwned(d dependent, gone map[types.UID]bool) bool {
+func isOwned(d *dependent, gone map[types.UID]bool) bool {
 	for _, owner := range d.owners {
 		if !gone[owner.UID] {
 			return false

@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/applyset"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// TestDependentIndex_CascadeOf deletes an owner, a Namespace and a CustomResourceDefinition. Dependents are listed before their owners.
+func TestDependentIndex_CascadeOf(t *testing.T) {
+	configMap := schema.GroupKind{Kind: "ConfigMap"}
+	charm := schema.GroupKind{Group: "example.com", Kind: "Charm"}
+	object := func(kind schema.GroupKind, namespace, name string, owners ...types.UID) dependent {
+		d := dependent{ref: applyset.Reference{Kind: kind, Namespace: namespace, Name: name}, uid: types.UID(name)}
+		for _, owner := range owners {
+			d.owners = append(d.owners, metav1.OwnerReference{UID: owner})
+		}
+		return d
+	}
+	index := newDependentIndex([]dependent{
+		object(configMap, "shop", "below-both", "owned", "below"), object(configMap, "shop", "below", "owned"), object(configMap, "shop", "owned", "owner"),
+		object(configMap, "shop", "shared", "owner", "kept"), object(configMap, "shop", "owner"), object(configMap, "shop", "kept"),
+		object(configMap, "more", "content"), object(charm, "shop", "custom"), object(configMap, "shop", "of-custom", "custom"),
+	})
+	for text, want := range map[string][]string{
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner","namespace":"shop","uid":"owner"}}`:                                                                                                        {"below", "below-both", "owned"},
+		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"more","uid":"n"}}`:                                                                                                                                {"content"},
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"charms.example.com","uid":"d"},"spec":{"group":"example.com","names":{"kind":"Charm"},"scope":"Namespaced"}}`: {"custom", "of-custom"},
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept","namespace":"shop","uid":"kept"}}`:                                                                                                          nil,
+	} {
+		live, err := unstructured.Decode([]byte(text))
+		require.NoError(t, err)
+		var names []string
+		for _, ref := range index.cascadeOf(&Change{Object: applyset.ReferenceTo(live), Live: live}) {
+			names = append(names, ref.Name)
+		}
+		assert.ElementsMatch(t, want, names, text)
+	}
+}
