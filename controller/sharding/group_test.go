@@ -340,7 +340,7 @@ func TestGroup_ManyDeadMembers(t *testing.T) {
 		}
 		for _, m := range members {
 			m.stop()
-			<-m.ended
+			t.Log(<-m.ended)
 		}
 	})
 }
