@@ -26,7 +26,7 @@ var fakeClasses = []string{"fake", "test", "apitest"}
 // fakeProject is a project with unit tests on fakes.
 type fakeProject struct {
 	name, module string
-	extra        string   // see upstream
+	extra        []string // see upstream
 	packages     []string // with the tests
 	patches      []patch
 }
@@ -37,7 +37,7 @@ var fakeProjects = []fakeProject{
 		packages: []string{"controllers/node", "controllers/nodelifecycle", "controllers/route", "controllers/service", "service/helpers"},
 	},
 	{
-		name: "descheduler", module: "sigs.k8s.io/descheduler", extra: "k8s.io/component-helpers@v0.37.2",
+		name: "descheduler", module: "sigs.k8s.io/descheduler", extra: []string{"k8s.io/component-helpers@v0.37.2"},
 		packages: []string{
 			"pkg/descheduler/node", "pkg/descheduler/pod", "pkg/framework/plugins/defaultevictor", "pkg/framework/plugins/removeduplicates",
 			"pkg/framework/plugins/removepodsviolatingnodeaffinity",
@@ -50,7 +50,7 @@ var fakeProjects = []fakeProject{
 		}},
 	},
 	{
-		name: "kubectl", module: "k8s.io/kubectl", extra: "k8s.io/component-helpers@v0.37.2",
+		name: "kubectl", module: "k8s.io/kubectl", extra: []string{"k8s.io/component-helpers@v0.37.2"},
 		packages: []string{"pkg/describe", "pkg/drain", "pkg/polymorphichelpers"},
 	},
 	{name: "external-provisioner", module: "sigs.k8s.io/sig-storage-lib-external-provisioner/v13", packages: []string{"controller"}},

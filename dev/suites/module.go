@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,12 +34,17 @@ type upstream struct {
 	tests []string
 	// requires are the folders of this repository's modules imported by the patched constructors.
 	requires []string
-	// extra is a module with its version that an overlay's test needs and the upstream module does not require, "" for none.
-	extra string
+	// extra are further required modules with their versions: of an overlay's test, or newer than upstream's requirements.
+	extra []string
+	// copies are folders of other modules that upstream's Makefile downloads.
+	copies []copies
 	// startsServer is set if the tests start Kubernetes' API server in their own process. They compile in a module like the
 	// sandbox's.
 	startsServer bool
 }
+
+// copies are the files of a folder of a module of versions.txt. They are added to the same folder.
+type copies struct{ module, folder string }
 
 // version is a line of versions.txt.
 type version struct{ Version, Sum string }
@@ -120,9 +123,12 @@ func short(text string) string {
 // key returns a hash of a generated module's inputs.
 func (u *upstream) key(pinned version, root string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.extra, u.startsServer)
+	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.extra, u.copies, u.startsServer)
 	for _, p := range u.patches {
 		fmt.Fprintf(sum, "%T %+v\n", p, p)
+	}
+	if len(u.copies) > 0 {
+		fmt.Fprint(sum, versionList)
 	}
 	if u.startsServer { // it has its own versions of these files
 		for _, folder := range u.requires {
@@ -182,80 +188,44 @@ func (u *upstream) write(ctx context.Context, source, dir, root string) error {
 	if err != nil {
 		return err
 	}
+	if err := u.copyOthers(ctx, dir); err != nil {
+		return err
+	}
 	edit := []string{"mod", "edit"}
 	for _, folder := range u.requires {
 		module := strings.TrimSuffix(anykindModule+"/"+folder, "/.")
 		edit = append(edit, "-require="+module+"@v0.0.0", "-replace="+module+"="+filepath.Join(root, folder))
 	}
-	if u.extra != "" {
-		edit = append(edit, "-require="+u.extra)
+	for _, module := range u.extra {
+		edit = append(edit, "-require="+module)
 	}
-	if _, err = goCommand(ctx, dir, edit...); err != nil || !u.startsServer {
+	nested, err := u.nestedModules(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if _, err = goCommand(ctx, dir, append(edit, nested...)...); err != nil || !u.startsServer {
 		return err
 	}
 	return u.writeServerModule(ctx, source, dir, root)
 }
 
-// copy copies the module, or its tests.
-func (u *upstream) copy(source, dir string) error {
-	if len(u.tests) == 0 {
-		return copyTree(source, dir, func(string) bool { return true })
-	}
-	isTest := func(name string) bool {
-		return strings.HasSuffix(name, "_test.go") || strings.Contains(filepath.ToSlash(name), "testdata/")
-	}
-	for _, folder := range u.tests {
-		if err := copyTree(filepath.Join(source, folder), filepath.Join(dir, folder), isTest); err != nil {
-			return err
-		}
-	}
+// nestedModules returns the edits of go.mod that replace modules in the module's folders by their published versions. An archive of
+// a module has no nested modules.
+func (u *upstream) nestedModules(ctx context.Context, dir string) (edits []string, err error) {
 	versions, err := parseVersions(versionList)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text := fmt.Sprintf("module anykind.test/%s\n\ngo 1.26.0\n\nrequire %s %s\n", u.name, u.module, versions[u.module].Version)
-	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600)
-}
-
-// copyTree copies the wanted files of a folder of the module cache. The source files are read-only, the copies are writable.
-func copyTree(from, to string, wanted func(name string) bool) error {
-	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, name)
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		if !wanted(name) {
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o600)
-	})
-}
-
-// download returns the folder of a module in Go's module cache. A checksum other than the pinned checksum is an error.
-func download(ctx context.Context, module string, pinned version) (string, error) {
-	output, failed := goCommand(ctx, os.TempDir(), "mod", "download", "-json", module+"@"+pinned.Version)
-	var answer struct{ Dir, Sum, Error string }
-	if err := json.Unmarshal(output, &answer); err != nil {
-		return "", cmp.Or(failed, err)
+	m, err := readGoMod(ctx, filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case answer.Dir == "":
-		return "", errors.New(answer.Error)
-	case answer.Sum != pinned.Sum:
-		return "", fmt.Errorf("%s@%s: checksum %s, versions.txt has %s", module, pinned.Version, answer.Sum, pinned.Sum)
+	for _, r := range m.Replace {
+		if strings.HasPrefix(r.New.Path, "./") {
+			edits = append(edits, "-replace="+r.Old.Path+"="+r.Old.Path+"@"+versions[u.module].Version)
+		}
 	}
-	return answer.Dir, nil
+	return edits, nil
 }
 
 // goCommand runs the go command in dir and returns its standard output. The caller's settings for modules are ignored.

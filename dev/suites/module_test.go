@@ -54,6 +54,15 @@ func TestUpstream_CopyMakesFilesWritable(t *testing.T) {
 	}
 }
 
+func TestUpstream_NestedModulesArePublished(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module sigs.k8s.io/cluster-api\n\ngo 1.26.0\n\n"+
+		"replace sigs.k8s.io/cluster-api/api => ./api\n\nreplace example.org/fork => example.org/other v1.0.0\n"), 0o600))
+	edits, err := (&upstream{module: "sigs.k8s.io/cluster-api"}).nestedModules(t.Context(), dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"-replace=sigs.k8s.io/cluster-api/api=sigs.k8s.io/cluster-api/api@v1.14.2"}, edits)
+}
+
 func TestUpstream_KeyDependsOnPatches(t *testing.T) {
 	one := &upstream{name: "client-go", patches: []patch{replaceText{file: "a", old: "b", new: "c"}}}
 	two := &upstream{name: "client-go", patches: []patch{replaceText{file: "a", old: "b", new: "d"}}}

@@ -35,6 +35,7 @@ var controllerRuntime = &upstream{
 		replaceText{file: "pkg/cache/cache_test.go", old: "(cache.New, ", new: "(anykind.NewCache, ", count: 7},
 		runtimeCalls("cache/informer_cache_test.go", "cache.New", 1), runtimeCalls("builder/controller_test.go", "cache.New", 1),
 		runtimeCalls("controller/controllerutil/controllerutil_suite_test.go", "client.New", 1),
+		runtimeCalls("webhook/webhook_integration_test.go", "client.New", 1),
 		runtimeCalls("source/source_suite_test.go", "cache.New", 1), runtimeCalls("internal/controller/controller_test.go", "cache.New", 5),
 		// envtest's config sends its requests over a connection of anykind.
 		replaceText{
@@ -108,7 +109,7 @@ var helm = &upstream{name: "helm", module: "helm.sh/helm/v4", requires: []string
 // kubectl is kubectl's code. Its own tests have fake servers; overlay/kubectl has one that starts an API server.
 var kubectl = &upstream{
 	name: "kubectl", module: "k8s.io/kubectl", requires: []string{".", "compat"},
-	extra: "sigs.k8s.io/controller-runtime@v0.24.1", // envtest, with the Kubernetes modules of kubectl
+	extra: []string{"sigs.k8s.io/controller-runtime@v0.24.1"}, // envtest, with the Kubernetes modules of kubectl
 	patches: []patch{replaceText{
 		file: "pkg/cmd/cmd.go", old: "cmdutil.NewMatchVersionFlags(kubeConfigFlags)", new: "cmdutil.NewMatchVersionFlags(wrapGetter(kubeConfigFlags))",
 	}},
@@ -140,6 +141,7 @@ var runtimePackages = []struct {
 	{"cluster", "TestSource", true, true},
 	{"source", "TestSource", true, false},
 	{"internal/controller", "TestSource", true, false},
+	{"webhook", "TestSource", true, false},
 }
 
 // suites returns the suites in the order of the table.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,6 +49,27 @@ func TestSuites_NamesAreUnique(t *testing.T) {
 	}
 	for _, e := range exclusions {
 		assert.Contains(t, names, e.suite)
+	}
+}
+
+// The programs take minutes to compile: CI leaves them out.
+func TestProgramSuites_RunWithAndWithout(t *testing.T) {
+	all := map[string]*suite{}
+	for _, s := range programSuites() {
+		assert.False(t, s.ci, s.name)
+		all[s.name] = s
+	}
+	for name, s := range all {
+		base, isAdapted := strings.CutSuffix(name, " with adapters")
+		if !isAdapted {
+			continue
+		}
+		baseline := all[base+" without anykind"]
+		require.NotNil(t, baseline, name)
+		assert.Equal(t, s.pkg, baseline.pkg)
+		assert.Equal(t, s.skip, baseline.skip)
+		assert.Empty(t, s.env)
+		assert.Equal(t, []string{withoutAnykind}, baseline.env)
 	}
 }
 

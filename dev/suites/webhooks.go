@@ -12,7 +12,7 @@ const (
 // runtimeWebhooks is controller-runtime with the webhooks of controller/webhook in place of its own.
 var runtimeWebhooks = &upstream{
 	name: "controller-runtime-webhooks", module: controllerRuntime.module, requires: []string{"."},
-	extra: "k8s.io/apiextensions-apiserver@v0.37.2", // the versions of compat/controllerruntime, which are compiled anyway
+	extra: []string{"k8s.io/apiextensions-apiserver@v0.37.2"}, // the versions of compat/controllerruntime, which are compiled anyway
 	patches: []patch{
 		replaceCalls{file: webhookRequestTest, old: "webhook.NewServer", new: "newServer", count: 3},
 		replaceCalls{file: webhookRequestTest, old: "server.Register", new: "over{server}.Register", count: 3},
