@@ -70,8 +70,11 @@ func clusterAPI() publicProgram {
 		upstream: upstream{
 			name: "cluster-api", module: "sigs.k8s.io/cluster-api",
 			extra: append([]string{kroModule + "@v0.9.4", "k8s.io/cluster-bootstrap@v0.37.2"}, commonVersions...),
-			// Tests write a kubeconfig with the credential of this config. A manager's config over a connection has none.
-			patches: []patch{replaceText{file: environment, old: "Config:  mgr.GetConfig(),", new: "Config:  env.Config,"}},
+			patches: []patch{
+				// Tests write a kubeconfig with the credential of this config. A manager's config over a connection has none.
+				replaceText{file: environment, old: "Config:  mgr.GetConfig(),", new: "Config:  env.Config,"},
+				replaceText{file: migrator, old: "\tctrl \"sigs.k8s.io/controller-runtime\"\n"}, // used by NewManager only
+			},
 		},
 		clients: []replaceCalls{
 			{file: environment, old: "ctrl.NewManager", new: "anykind.NewManager"},
