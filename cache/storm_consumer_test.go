@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/internal/testing/workload"
 )
 
 // testCache is a cache and a consumer of its changes.
@@ -121,7 +122,7 @@ func (w *checkedConsumer) handle(kind watch.EventType, name string, uid types.UI
 	assert.False(w.t, older(version, w.newest[name]), "time ran backwards for %s", name)
 	w.newest[name] = version
 	if kind == watch.Deleted {
-		assert.False(w.t, strings.Contains(name, permanentPart) && !w.ending, "%s exists all the time, but was delivered as Deleted", name)
+		assert.False(w.t, strings.Contains(name, workload.PermanentPart) && !w.ending, "%s exists all the time, but was delivered as Deleted", name)
 		delete(w.versions, name)
 		delete(w.uids, name)
 	} else {

@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/faultproxy"
+	"github.com/anykind/anykind/internal/testing/workload"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -68,29 +69,29 @@ func (s *environment) follow(t *testing.T) {
 }
 
 // storm writes while the proxy injects faults, and calls midway half-way.
-func (s *environment) storm(t *testing.T, of *workload, seed uint64, midway func()) {
+func (s *environment) storm(t *testing.T, of *workload.Workload, seed uint64, midway func()) {
 	t.Helper()
-	s.proxy.Storm(of.reach)
+	s.proxy.Storm(of.Reach)
 	ctx, stop := context.WithCancel(t.Context())
 	var reading sync.WaitGroup
 	defer func() { stop(); reading.Wait() }()
 	reading.Go(func() { s.read(ctx, t, of) })
 
-	of.write(t, s.direct, seed, 0)
+	of.Write(t, s.direct, seed, 0)
 	if midway != nil {
 		midway()
 	}
-	of.write(t, s.direct, seed, 1)
+	of.Write(t, s.direct, seed, 1)
 	if seed%6 == 0 {
 		cluster.Compact(t)
 		cluster.RestartAPIServer(t, true)
 	}
-	of.writeOne(t, s.direct, rand.New(rand.NewPCG(seed, 0))) //nolint:gosec // a script that can be repeated
+	of.WriteOne(t, s.direct, rand.New(rand.NewPCG(seed, 0))) //nolint:gosec // a script that can be repeated
 	s.proxy.Calm()
 }
 
 // read lists all objects repeatedly. A list without an error must be complete.
-func (s *environment) read(ctx context.Context, t *testing.T, of *workload) {
+func (s *environment) read(ctx context.Context, t *testing.T, of *workload.Workload) {
 	t.Helper()
 	whole := 0
 	broken := 0
@@ -108,7 +109,7 @@ func (s *environment) read(ctx context.Context, t *testing.T, of *workload) {
 			broken++
 		} else {
 			whole++
-			assert.Empty(t, of.missing(seen), "a list that did not fail is without these")
+			assert.Empty(t, of.Missing(seen), "a list that did not fail is without these")
 		}
 		select {
 		case <-ctx.Done():
@@ -156,12 +157,12 @@ func versionsOf(objects map[string]*object) map[string]string {
 }
 
 // clear deletes all objects and waits until the caches, which continue to run, keep nothing of them.
-func (s *environment) clear(t *testing.T, of *workload) {
+func (s *environment) clear(t *testing.T, of *workload.Workload) {
 	t.Helper()
 	for _, m := range s.caches {
 		m.end()
 	}
-	of.remove(t, s.direct)
+	of.Remove(t, s.direct)
 	assert.Empty(t, objectsOf(t, s.direct))
 	for i, m := range s.caches {
 		require.Eventually(t, func() bool { return len(m.deliveredVersions()) == 0 && m.entries() == 0 }, stormPatience, 10*time.Millisecond,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/workload"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -40,8 +41,8 @@ func TestCache_CorrectAfterStorms(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			of := workloadFor(seed)
 			if seed%6 == 3 { // the custom resource is deleted and recreated in mid-storm
-				of.come = of.come + of.stay
-				of.stay = 0
+				of.Come = of.Come + of.Stay
+				of.Stay = 0
 				createNoteKind(t, crds)
 				notes := noteResource(t)
 				runStorm(t, notes.Namespace(namespace(t)), of, seed, func() {
@@ -57,21 +58,21 @@ func TestCache_CorrectAfterStorms(t *testing.T) {
 }
 
 // workloadFor returns a workload of thousands of objects for every tenth storm, and of hundreds for another tenth.
-func workloadFor(seed uint64) *workload {
+func workloadFor(seed uint64) *workload.Workload {
 	switch seed % 10 {
 	case 0:
-		return &workload{stay: 1_000, come: 2_000, writers: 4, writes: 500, maxDelay: 10 * time.Millisecond, reach: 1 << 18}
+		return &workload.Workload{Stay: 1_000, Come: 2_000, Writers: 4, Writes: 500, MaxDelay: 10 * time.Millisecond, Reach: 1 << 18}
 	case 5:
-		return &workload{stay: 100, come: 200, writers: 4, writes: 100, maxDelay: 15 * time.Millisecond, reach: 1 << 16}
+		return &workload.Workload{Stay: 100, Come: 200, Writers: 4, Writes: 100, MaxDelay: 15 * time.Millisecond, Reach: 1 << 16}
 	default:
-		return &workload{stay: 5, come: 20, writers: 2, writes: 60, maxDelay: 15 * time.Millisecond, reach: 1 << 12}
+		return &workload.Workload{Stay: 5, Come: 20, Writers: 2, Writes: 60, MaxDelay: 15 * time.Millisecond, Reach: 1 << 12}
 	}
 }
 
-func runStorm(t *testing.T, direct *dynamic.Resource, of *workload, seed uint64, midway func()) {
+func runStorm(t *testing.T, direct *dynamic.Resource, of *workload.Workload, seed uint64, midway func()) {
 	t.Helper()
 	s := newEnvironment(t, direct, seed)
-	of.populate(t, direct)
+	of.Populate(t, direct)
 	s.follow(t)
 	s.storm(t, of, seed, midway)
 	s.compare(t)
@@ -87,11 +88,11 @@ func TestCache_StormsLeaveNoMemory(t *testing.T) {
 	s.follow(t)
 	var heap []uint64
 	for i := range 5 {
-		of := &workload{
-			prefix: fmt.Sprintf("%s-%d-", strings.Repeat("long", 55), i),
-			stay:   200, come: 400, writers: 4, writes: 50, maxDelay: 15 * time.Millisecond, reach: 1 << 16,
+		of := &workload.Workload{
+			Prefix: fmt.Sprintf("%s-%d-", strings.Repeat("long", 55), i),
+			Stay:   200, Come: 400, Writers: 4, Writes: 50, MaxDelay: 15 * time.Millisecond, Reach: 1 << 16,
 		}
-		of.populate(t, direct)
+		of.Populate(t, direct)
 		s.storm(t, of, 7*seed, nil)
 		s.compare(t)
 		s.clear(t, of)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -14,21 +15,16 @@ import (
 // as JSON.
 func StoredValues(t testing.TB, prefix string) map[string][]byte {
 	t.Helper()
-	var etcd component
-	for _, one := range status(t).Components {
-		if one.Name == Etcd {
-			etcd = one
-		}
-	}
+	server, config := EtcdServer(t)
 	end := []byte(prefix)
 	end[len(end)-1]++
 	request, err := json.Marshal(map[string][]byte{"key": []byte(prefix), "range_end": end})
 	if err != nil {
 		t.Fatalf("read etcd: %v", err)
 	}
-	client := etcdClient(t, etcd.Credentials)
+	client := &http.Client{Timeout: callTimeout, Transport: &http.Transport{TLSClientConfig: config}}
 	defer client.CloseIdleConnections()
-	response, err := client.Post(etcd.URL+"/v3/kv/range", "application/json", bytes.NewReader(request)) //nolint:noctx // of a test on loopback
+	response, err := client.Post(server+"/v3/kv/range", "application/json", bytes.NewReader(request)) //nolint:noctx // of a test on loopback
 	if err != nil {
 		t.Fatalf("read etcd: %v", err)
 	}
@@ -46,20 +42,30 @@ func StoredValues(t testing.TB, prefix string) map[string][]byte {
 	return values
 }
 
-// etcdClient returns a client with the sandbox's certificates.
-func etcdClient(t testing.TB, files credentials) *http.Client {
+// EtcdData returns the folder of etcd's data. It may be replaced while etcd is stopped.
+func EtcdData(t testing.TB) string {
 	t.Helper()
-	authority, err := os.ReadFile(files.CA)
+	return filepath.Join(dir(t), Etcd)
+}
+
+// EtcdServer returns the URL of etcd and a configuration with the sandbox's certificates.
+func EtcdServer(t testing.TB) (url string, config *tls.Config) {
+	t.Helper()
+	var etcd component
+	for _, one := range status(t).Components {
+		if one.Name == Etcd {
+			etcd = one
+		}
+	}
+	authority, err := os.ReadFile(etcd.Credentials.CA)
 	if err != nil {
 		t.Fatalf("read etcd's certificates: %v", err)
 	}
-	certificate, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	certificate, err := tls.LoadX509KeyPair(etcd.Credentials.Cert, etcd.Credentials.Key)
 	if err != nil {
 		t.Fatalf("read etcd's certificates: %v", err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
-	return &http.Client{Timeout: callTimeout, Transport: &http.Transport{TLSClientConfig: &tls.Config{
-		RootCAs: roots, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
-	}}}
+	return etcd.URL, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 }

@@ -26,11 +26,11 @@ import (
 // Proxy is a server on loopback. It accepts a single valid token and forwards requests as an administrator. In a storm, the
 // n-th request gets the n-th fault of the schedule, and the token may expire.
 type Proxy struct {
-	url      string
-	server   *httptest.Server
-	upstream string
-	token    string
-	client   *http.Client
+	url       string
+	server    *httptest.Server
+	upstreams []string // API servers; each request goes to one of them
+	token     string
+	client    *http.Client
 
 	mu          sync.Mutex
 	storm       bool
@@ -48,15 +48,32 @@ type Proxy struct {
 // is called.
 func New(t testing.TB, seed uint64) *Proxy {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "token"})
-	if err != nil {
-		t.Fatalf("read the sandbox's kubeconfig: %v", err)
+	return start(t, seed, cluster.Kubeconfig(t))
+}
+
+// NewBalanced is New for all API servers of the sandbox: each request goes to a random server, as behind a load balancer.
+func NewBalanced(t testing.TB, seed uint64) *Proxy {
+	t.Helper()
+	return start(t, seed, cluster.Kubeconfigs(t)...)
+}
+
+func start(t testing.TB, seed uint64, kubeconfigs ...string) *Proxy {
+	t.Helper()
+	var cfg *transport.Config
+	var servers []string
+	for _, path := range kubeconfigs {
+		var err error
+		if cfg, err = transport.Load(t.Context(), &transport.LoadOptions{Path: path, Context: "token"}); err != nil {
+			t.Fatalf("read the sandbox's kubeconfig: %v", err)
+		}
+		servers = append(servers, cfg.Server)
 	}
+	var err error
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cfg.CAData)
 	through := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableCompression: true}
 	p := &Proxy{
-		upstream: cfg.Server, token: cfg.Token.Reveal(), faults: map[string]int{}, conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
+		upstreams: servers, token: cfg.Token.Reveal(), faults: map[string]int{}, conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
 		client: &http.Client{Transport: through},
 		rng:    rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a schedule that can be repeated
 	}
@@ -178,6 +195,9 @@ func (p *Proxy) Faults() map[string]int {
 	return faults
 }
 
+// chooseServer returns the server of a request. It takes no number of the schedule, which depends on the seed alone.
+func (p *Proxy) chooseServer() string { return p.upstreams[rand.IntN(len(p.upstreams))] } //nolint:gosec // any server will do
+
 // Connections returns the number of open connections to the proxy.
 func (p *Proxy) Connections() int {
 	p.mu.Lock()
@@ -238,7 +258,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 		ctx, cancel = context.WithTimeout(ctx, f.life)
 		defer cancel()
 	}
-	request, err := http.NewRequestWithContext(ctx, r.Method, p.upstream+r.URL.RequestURI(), r.Body)
+	request, err := http.NewRequestWithContext(ctx, r.Method, p.chooseServer()+r.URL.RequestURI(), r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
