@@ -92,7 +92,8 @@ RACE_HERE = $(if $(filter $(MODULE),$(USERS_MODULES)),$(RACE))
 TESTFLAGS = $(RACE_HERE) -p 1 -timeout 30m
 JSON ?= $(CURDIR)/.bin/test.json
 # Of the sandbox of the main module: servers without a gate are tests' own.
-GATES = $(if $(filter . apitest,$(MODULE)),--feature-gates ShardedListAndWatch=true)
+GATES = $(if $(filter . apitest,$(MODULE)),--feature-gates ShardedListAndWatch=true)$(if $(filter dev/history,$(MODULE)),$(HISTORY_SERVERS))
+HISTORY_SERVERS = --api-servers 2
 # RERUN=report.txt, as in CI: at most three tests that failed run once more, alone, and the report names them. Data races
 # and leaks are never run again: a leak fails a package and none of its tests, which gotestsum would take for a pass. Lint runs
 # vet, which would check all dependencies of all modules a second time here.
@@ -150,14 +151,21 @@ matrix: ## run the cluster tests against four minor versions of Kubernetes (VERS
 		$(MAKE) --no-print-directory test-module MODULE=. GATES= SANDBOX_FLAGS="--kubernetes-version $$version"; \
 	done
 
-ROUNDS ?= 1000
 SEED ?= 1
 
+chaos: ROUNDS ?= 1000
 .PHONY: chaos
 chaos: ## compare caches with the server after 1,000 storms of faults (ROUNDS); SEED=n ROUNDS=1 plays one again
 	ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CHAOS_ROUNDS=$(ROUNDS) ANYKIND_CHAOS_SEED=$(SEED) \
 		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR) -- \
 		go test $(RACE) -timeout 12h -run Storm ./cache
+
+history: ROUNDS ?= 200
+.PHONY: history
+history: ## check the histories of 200 storms (ROUNDS) of faults against etcd's; SEED=n ROUNDS=1 plays one again
+	ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_HISTORY_ROUNDS=$(ROUNDS) ANYKIND_HISTORY_SEED=$(SEED) \
+		$(SANDBOX) exec --components etcd,kube-apiserver $(HISTORY_SERVERS) $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/history -- \
+		go test -count=1 -timeout 12h -v -run Storms .
 
 MINUTES ?= 25
 

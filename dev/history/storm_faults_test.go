@@ -1,0 +1,131 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/internal/testing/cluster"
+)
+
+// rage begins the faults of all proxies. It closes their connections.
+func (s *storm) rage() {
+	for _, p := range s.processes {
+		p.proxy.Storm(s.load.Reach)
+	}
+}
+
+func (s *storm) calm() {
+	for _, p := range s.processes {
+		p.proxy.Calm()
+	}
+}
+
+// disconnect silences the connections of a process. It takes longer than a third of a lease, and less than the leader's deadline.
+func (s *storm) disconnect() {
+	link := s.processes[s.seed%2].link
+	link.Cut()
+	time.Sleep(1600 * time.Millisecond)
+	link.Restore()
+}
+
+// restartServer compacts etcd and restarts a server, so that resourceVersions expire.
+func (s *storm) restartServer() {
+	if s.seed%2 == 0 {
+		cluster.Compact(s.t)
+	}
+	if n := (s.steady + 1) % len(s.servers); s.seed%3 == 0 && n != s.steady {
+		cluster.Restart(s.t, serverName(n), s.seed%2 == 0)
+	}
+}
+
+func serverName(n int) string {
+	if n == 0 {
+		return cluster.APIServer
+	}
+	return fmt.Sprintf("%s-%d", cluster.APIServer, n+1)
+}
+
+// restartEtcd kills etcd, or restores its older state.
+func (s *storm) restartEtcd() {
+	switch {
+	case s.isRestoring():
+		s.restore()
+	case s.seed%5 == 4:
+		cluster.Restart(s.t, cluster.Etcd, true)
+	default:
+		return
+	}
+	for server := range s.servers {
+		for _, k := range []kind{configMaps, notes} {
+			handle := s.direct(server, k)
+			probe := newObject("probe")
+			probe.SetGroupVersionKind(handle.APIResource().GVK)
+			require.Eventually(s.t, func() bool {
+				_, err := handle.Apply(s.t.Context(), probe, &metav1.ApplyOptions{FieldManager: "history", Force: true})
+				return err == nil
+			}, patience, 50*time.Millisecond)
+		}
+	}
+}
+
+// hideVersion does not serve the observed version of the definition for longer than a starting server. Other faults would hide that.
+func (s *storm) hideVersion() {
+	if s.seed%10 != 9 {
+		return
+	}
+	s.calm()
+	crds := resource(s.t, s.servers[s.steady], "crd")
+	for _, served := range []string{"false", "true"} {
+		patch := []byte(`[{"op":"replace","path":"/spec/versions/1/served","value":` + served + `}]`)
+		_, err := crds.Patch(s.t.Context(), "notes.history.example.com", types.JSONPatchType, patch, nil)
+		require.NoError(s.t, err)
+		if served == "false" {
+			time.Sleep(8 * time.Second)
+		}
+	}
+	s.rage()
+}
+
+func (s *storm) isRestoring() bool { return s.seed%10 == 7 }
+
+// prepareRestore copies etcd's data while it is stopped.
+func (s *storm) prepareRestore() {
+	if !s.isRestoring() {
+		return
+	}
+	cluster.Stop(s.t, cluster.Etcd)
+	require.NoError(s.t, os.CopyFS(s.backup, os.DirFS(cluster.EtcdData(s.t))))
+	cluster.Start(s.t, cluster.Etcd)
+}
+
+// restore replaces etcd's data by the copy, as etcdutl does with --bump-revision and --mark-compacted: revisions continue above those
+// of the lost history, which are expired. Without that, API servers accept watches of a future revision and send nothing before it.
+// The servers are stopped, because their watch caches have newer states.
+func (s *storm) restore() {
+	lost, err := s.etcd.Await(s.t.Context())
+	require.NoError(s.t, err)
+	for n := range s.servers {
+		cluster.Stop(s.t, serverName(n))
+	}
+	cluster.Stop(s.t, cluster.Etcd)
+	data := cluster.EtcdData(s.t)
+	require.NoError(s.t, os.RemoveAll(data))
+	require.NoError(s.t, os.CopyFS(data, os.DirFS(s.backup)))
+	cluster.Start(s.t, cluster.Etcd)
+	for revision := int64(0); revision < lost+1000; { // more than the servers wrote meanwhile
+		response, err := s.etcd.client.Put(s.t.Context(), "/history/bump", "")
+		require.NoError(s.t, err)
+		revision = response.Header.Revision
+	}
+	_, err = s.etcd.client.Compact(s.t.Context(), lost+1000)
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.etcd.Restored(s.t.Context()))
+	for n := range s.servers {
+		cluster.Start(s.t, serverName(n))
+	}
+}

@@ -1,0 +1,276 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/faultproxy"
+	"github.com/anykind/anykind/internal/testing/workload"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// patience bounds waits for a real cluster, and for the last changes after a storm.
+const patience = time.Minute
+
+// noteDefinition is a custom resource without a schema. Its objects are written in v1 and observed in v1beta1.
+const noteDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: notes.history.example.com}
+spec:
+  group: history.example.com
+  scope: Namespaced
+  names: {plural: notes, singular: note, kind: Note}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+// kind is a resource of the storms.
+type kind struct{ written, observed, registry string }
+
+var (
+	configMaps = kind{"configmaps", "configmaps", "/registry/configmaps/"}
+	notes      = kind{"notes.v1.history.example.com", "notes.v1beta1.history.example.com", "/registry/history.example.com/notes/"}
+)
+
+// TestHistory_Storms plays storms and checks all properties. The seed of a round is in its name: ANYKIND_HISTORY_SEED=n
+// ANYKIND_HISTORY_ROUNDS=1 repeats it.
+func TestHistory_Storms(t *testing.T) {
+	servers := connect(t)
+	_, err := controller.RegisterCRDs(t.Context(), servers[0], []byte(noteDefinition), nil)
+	require.NoError(t, err)
+	for _, server := range servers {
+		_, err := server.WaitForResources(t.Context(), notes.written, notes.observed)
+		require.NoError(t, err)
+	}
+	etcd := connectEtcd(t)
+	total := 0
+	events := 0
+	first := number(t, "ANYKIND_HISTORY_SEED", 1)
+	rounds := number(t, "ANYKIND_HISTORY_ROUNDS", 3)
+	for seed := first; seed < first+rounds; seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			s := newStorm(t, seed, servers, etcd)
+			s.play()
+			h := s.settle()
+			for n, violation := range h.Check() {
+				if n < 5 {
+					assert.Fail(t, violation.String())
+				}
+			}
+			total += len(h.Observations)
+			for _, epoch := range h.Epochs {
+				events += len(epoch.Events)
+			}
+		})
+	}
+	t.Logf("%d storms, %d observations, %d events of etcd", rounds, total, events)
+}
+
+// connectEtcd returns a client of etcd.
+func connectEtcd(t *testing.T) *clientv3.Client {
+	t.Helper()
+	url, config := cluster.EtcdServer(t)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, TLS: config, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// connect returns a client for each API server.
+func connect(t *testing.T) (servers []*dynamic.Client) {
+	t.Helper()
+	for _, path := range cluster.Kubeconfigs(t) {
+		cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: path, Context: "admin"})
+		require.NoError(t, err)
+		client, err := dynamic.Connect(t.Context(), cfg)
+		require.NoError(t, err)
+		t.Cleanup(client.Close)
+		servers = append(servers, client)
+	}
+	return servers
+}
+
+func number(t *testing.T, name string, defaultValue uint64) uint64 {
+	t.Helper()
+	text, isSet := os.LookupEnv(name)
+	if !isSet {
+		return defaultValue
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, name)
+	return n
+}
+
+// process stands for a process: it has connections and a credential of its own, through a proxy with faults.
+type process struct {
+	proxy  *faultproxy.Proxy
+	link   *faultproxy.Link
+	client *dynamic.Client
+}
+
+func newProcess(t *testing.T, seed uint64) *process {
+	t.Helper()
+	p := &process{proxy: faultproxy.NewBalanced(t, seed)}
+	if seed%4 >= 2 {
+		p.proxy.WithoutWatchList()
+	}
+	cfg, err := p.proxy.Config()
+	require.NoError(t, err)
+	cfg.Protobuf = seed%2 == 0
+	p.link = faultproxy.NewLink(t, strings.TrimPrefix(cfg.Server, "http://"))
+	cfg.Server = "http://" + p.link.Address()
+	p.client, err = dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(p.client.Close)
+	return p
+}
+
+// storm is a round: faults, observers and writers of its own namespaces.
+type storm struct {
+	t          *testing.T
+	seed       uint64
+	servers    []*dynamic.Client
+	steady     int // the index of the server that is not restarted; the workload writes to it
+	processes  []*process
+	namespaces []string // the objects of the second one are in the cache of both alone
+	load       *workload.Workload
+
+	recorder *Recorder
+	etcd     *Etcd
+	caches   []observedCache
+	backup   string // the folder of a copy of etcd's data
+
+	observers sync.WaitGroup
+	actors    sync.WaitGroup
+	observing context.Context
+	acting    context.Context
+	stop      func() // ends the actors
+	end       func() // ends the observers, too
+}
+
+func newStorm(t *testing.T, seed uint64, servers []*dynamic.Client, etcd *clientv3.Client) *storm {
+	t.Helper()
+	s := &storm{
+		t: t, seed: seed, servers: servers, steady: int(seed) % len(servers), recorder: NewRecorder(), backup: filepath.Join(t.TempDir(), "etcd"),
+		load: &workload.Workload{Stay: 5, Come: 20, Writers: 2, Writes: 120, MaxDelay: 15 * time.Millisecond, Reach: 1 << 12},
+	}
+	var err error
+	s.etcd, err = RecordEtcd(t.Context(), etcd, "/registry/", s.recorder)
+	require.NoError(t, err)
+	for n := range 2 {
+		s.processes = append(s.processes, newProcess(t, seed+uint64(n)))
+	}
+	prefix := fmt.Sprintf("history-%d-%x-", seed, rand.Uint32())
+	for _, name := range []string{prefix + "a", prefix + "b"} {
+		_, err := resource(t, servers[s.steady], "namespaces").Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name}}}, nil)
+		require.NoError(t, err)
+		s.namespaces = append(s.namespaces, name)
+	}
+	observing, stopObservers := context.WithCancel(t.Context())
+	acting, stopActors := context.WithCancel(t.Context())
+	s.observing = observing
+	s.acting = acting
+	s.stop = func() { stopActors(); s.actors.Wait() }
+	s.end = func() { s.stop(); stopObservers(); s.observers.Wait(); s.etcd.Close() }
+	t.Cleanup(s.end)
+	return s
+}
+
+// resource returns a handle on the named resource.
+func resource(t *testing.T, client *dynamic.Client, name string) *dynamic.Resource {
+	t.Helper()
+	handle, err := client.Resource(t.Context(), name)
+	require.NoError(t, err)
+	return handle
+}
+
+// direct returns a handle for writes in the first namespace.
+func (s *storm) direct(server int, k kind) *dynamic.Resource {
+	s.t.Helper()
+	return resource(s.t, s.servers[server], k.written).Namespace(s.namespaces[0])
+}
+
+// proxied returns a handle for a process.
+func (s *storm) proxied(p *process, k kind) *dynamic.Resource {
+	s.t.Helper()
+	return resource(s.t, p.client, k.observed).Namespace(s.namespaces[0])
+}
+
+// play writes while the faults happen.
+func (s *storm) play() {
+	handles := []*dynamic.Resource{s.direct(s.steady, configMaps), s.direct(s.steady, notes)}
+	for _, handle := range handles {
+		s.load.Populate(s.t, handle)
+	}
+	s.load.Populate(s.t, handles[0].Namespace(s.namespaces[1]))
+	s.observe()
+	s.act()
+	s.prepareRestore()
+	s.rage()
+	write := func(half uint64) (wait func()) {
+		var writing sync.WaitGroup
+		for _, handle := range handles {
+			writing.Go(func() { s.load.Write(s.t, handle, s.seed, half) })
+		}
+		return writing.Wait
+	}
+	wait := write(0)
+	s.disconnect()
+	wait()
+	s.restartEtcd()
+	s.hideVersion()
+	wait = write(1)
+	s.restartServer()
+	wait()
+	s.calm()
+	rng := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // a script that can be repeated
+	for _, handle := range handles {
+		s.load.WriteOne(s.t, handle, rng)
+	}
+	s.stop()
+}
+
+// settle waits until all observers have the last state, and returns the history.
+func (s *storm) settle() *History {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	for {
+		revision, err := s.etcd.Await(ctx)
+		require.NoError(s.t, err)
+		h := s.history(revision)
+		if len(lastingDelivered(h)) > 0 && sleep(ctx, 200*time.Millisecond) == nil {
+			continue
+		}
+		for _, c := range s.caches {
+			c.snapshot(s.recorder)
+		}
+		s.end()
+		return s.history(revision)
+	}
+}
+
+func (s *storm) history(revision int64) *History {
+	h := s.recorder.History(s.etcd.Epochs())
+	h.Settle(s.recorder.Now(), revision)
+	return h
+}
