@@ -188,7 +188,8 @@ func (s *stream) report(h *History, i int) (found []Violation) {
 	return found
 }
 
-// syncedComplete checks that the consumers of a cache have all objects at Synced that exist during the whole run.
+// syncedComplete checks that the consumers of a cache have all objects at Synced that exist during the whole run, unless the server
+// rejects a namespace of the cache.
 func syncedComplete(h *History) (found []Violation) {
 	delivered := make([]map[ID]bool, len(h.Observers))
 	begun := make([]int64, len(h.Observers))
