@@ -114,7 +114,8 @@ func (s *storm) control(c observedCache, leases, direct *dynamic.Resource, n int
 			Identity: fmt.Sprintf("process-%d-%d", n, term), Logger: silent,
 			LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
 		}, func(ctx context.Context, token int64) error {
-			ctx, cancel := context.WithTimeout(ctx, time.Second+rand.N(3*time.Second))
+			s.leader.Store(int32(n))
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second+rand.N(3*time.Second))
 			defer cancel()
 			var writes sync.WaitGroup
 			writes.Go(func() {

@@ -12,22 +12,23 @@ import (
 	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
-// rage begins the faults of all proxies. It closes their connections.
-func (s *storm) rage() {
+// startFaults starts the faults of all proxies. It closes their connections.
+func (s *storm) startFaults() {
 	for _, p := range s.processes {
 		p.proxy.Storm(s.load.Reach)
 	}
 }
 
-func (s *storm) calm() {
+func (s *storm) stopFaults() {
 	for _, p := range s.processes {
 		p.proxy.Calm()
 	}
 }
 
-// disconnect silences the connections of a process. It takes longer than a third of a lease, and less than the leader's deadline.
+// disconnect silences the connections of the leader. It takes longer than half a lease, and less than the leader's deadline.
 func (s *storm) disconnect() {
-	link := s.processes[s.seed%2].link
+	require.Eventually(s.t, func() bool { return s.leader.Load() >= 0 }, patience, 10*time.Millisecond)
+	link := s.processes[s.leader.Load()].link
 	link.Cut()
 	time.Sleep(1600 * time.Millisecond)
 	link.Restore()
@@ -78,7 +79,7 @@ func (s *storm) hideVersion() {
 	if s.seed%10 != 9 {
 		return
 	}
-	s.calm()
+	s.stopFaults()
 	crds := resource(s.t, s.servers[s.steady], "crd")
 	for _, served := range []string{"false", "true"} {
 		patch := []byte(`[{"op":"replace","path":"/spec/versions/1/served","value":` + served + `}]`)
@@ -88,7 +89,7 @@ func (s *storm) hideVersion() {
 			time.Sleep(8 * time.Second)
 		}
 	}
-	s.rage()
+	s.startFaults()
 }
 
 func (s *storm) isRestoring() bool { return s.seed%10 == 7 }

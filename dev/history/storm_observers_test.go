@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// observe starts streams, caches and operators. Those of the second process have slow consumers.
+// observe starts streams, caches and operators. The consumers of the second process are slow.
 func (s *storm) observe() {
 	for n, p := range s.processes {
 		slow := time.Duration(n) * 20 * time.Millisecond

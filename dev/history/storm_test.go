@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,7 +163,8 @@ type storm struct {
 	recorder *Recorder
 	etcd     *Etcd
 	caches   []observedCache
-	backup   string // the folder of a copy of etcd's data
+	backup   string       // the folder of a copy of etcd's data
+	leader   atomic.Int32 // the process that led last; -1 at first
 
 	observers sync.WaitGroup
 	actors    sync.WaitGroup
@@ -178,6 +180,7 @@ func newStorm(t *testing.T, seed uint64, servers []*dynamic.Client, etcd *client
 		t: t, seed: seed, servers: servers, steady: int(seed) % len(servers), recorder: NewRecorder(), backup: filepath.Join(t.TempDir(), "etcd"),
 		load: &workload.Workload{Stay: 5, Come: 20, Writers: 2, Writes: 120, MaxDelay: 15 * time.Millisecond, Reach: 1 << 12},
 	}
+	s.leader.Store(-1)
 	var err error
 	s.etcd, err = RecordEtcd(t.Context(), etcd, "/registry/", s.recorder)
 	require.NoError(t, err)
@@ -231,7 +234,7 @@ func (s *storm) play() {
 	s.awaitDelivery() // a rejected credential ends a stream before its first Synced
 	s.act()
 	s.prepareRestore()
-	s.rage()
+	s.startFaults()
 	write := func(half uint64) (wait func()) {
 		var writing sync.WaitGroup
 		for _, handle := range handles {
@@ -247,7 +250,7 @@ func (s *storm) play() {
 	wait = write(1)
 	s.restartServer()
 	wait()
-	s.calm()
+	s.stopFaults()
 	rng := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // a script that can be repeated
 	for _, handle := range handles {
 		s.load.WriteOne(s.t, handle, rng)
