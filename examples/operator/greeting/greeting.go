@@ -28,26 +28,18 @@ func Run(ctx context.Context, client *dynamic.Client, namespace string, opts *co
 	if err != nil {
 		return err
 	}
-	g := &greetingHandler{configMaps: configMaps}
-	operator := controller.NewOperator(opts)
-	if g.greetings, err = watch(ctx, client, operator, "example.com", "v1", "greetings", g.handle, namespace); err != nil {
+	greetings, err := client.Resource(ctx, "greetings.v1.example.com")
+	if err != nil {
 		return err
 	}
-	return operator.Run(ctx)
-}
-
-// watch adds a watch of a resource by its group, version and plural, in a namespace or, for "", in all namespaces.
-func watch(ctx context.Context, client *dynamic.Client, operator *controller.Operator, group, version, plural string, handler controller.Handler, namespace string) (*dynamic.Resource, error) {
-	resource, err := client.Resource(ctx, plural+"."+version+"."+group)
-	if err != nil {
-		return nil, err
-	}
-	resource = resource.AllNamespaces()
+	greetings = greetings.AllNamespaces()
 	if namespace != "" {
-		resource = resource.Namespace(namespace)
+		greetings = greetings.Namespace(namespace)
 	}
-	operator.Watch(resource, handler)
-	return resource, nil
+	g := &greetingHandler{greetings, configMaps}
+	operator := controller.NewOperator(opts)
+	operator.Watch(greetings, g.handle)
+	return operator.Run(ctx)
 }
 
 // greetingHandler reconciles Greetings.
