@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/internal/retry"
 )
 
@@ -142,7 +143,7 @@ func (m *partitionMerger[T]) handleChange(p *partition[T], change dynamic.Change
 	if s := c.lookUp(key); s.exists() {
 		// An object of the same name may be in another partition, which may be ahead.
 		uid, version := c.versionOf(s)
-		if !p.has(key.Namespace, uid) && (change.Type == watch.Deleted || isNewer(version, obj.GetResourceVersion())) {
+		if !p.has(key.Namespace, uid) && (change.Type == watch.Deleted || resourceversion.IsNewer(version, obj.GetResourceVersion())) {
 			return
 		}
 	}
@@ -195,7 +196,7 @@ func (m *partitionMerger[T]) updateStream(namespace string, isRestored bool) {
 		state.synced = (state.synced || i == 0) && p.hasSynced
 		state.unlisted = state.unlisted || !p.hasSynced
 		state.listing = state.listing || !p.hasSynced && p.rejected == nil
-		if i == 0 || p.resourceVersion == "" || isNewer(state.resourceVersion, p.resourceVersion) {
+		if i == 0 || p.resourceVersion == "" || resourceversion.IsNewer(state.resourceVersion, p.resourceVersion) {
 			state.resourceVersion = p.resourceVersion
 		}
 		if i == 0 || p.progressed.at.Before(state.progressed.at) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/shard"
 )
@@ -199,10 +200,12 @@ func (p *partition[T]) hasSeen(obj metaObject) bool {
 
 // setVersion records progress. It reports whether the resourceVersion has decreased: after a restore of etcd from a backup.
 func (p *partition[T]) setVersion(resourceVersion string) (isRestored bool) {
-	isRestored = isNewer(p.resourceVersion, resourceVersion)
+	isRestored = resourceversion.IsNewer(p.resourceVersion, resourceVersion)
 	p.progressed.record(p.resourceVersion, resourceVersion)
 	p.resourceVersion = resourceVersion
 	p.interrupted = nil
-	p.seen = slices.DeleteFunc(p.seen, func(s seenPartition) bool { return isRestored || !isNewer(s.resourceVersion, resourceVersion) })
+	p.seen = slices.DeleteFunc(p.seen, func(s seenPartition) bool {
+		return isRestored || !resourceversion.IsNewer(s.resourceVersion, resourceVersion)
+	})
 	return isRestored
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/shard"
 )
 
@@ -208,7 +209,7 @@ func (m *partitionMerger[T]) continued(selector shard.Selector, others ...*parti
 		resourceVersion: first.resourceVersion, hasSynced: first.hasSynced, progressed: progressTime{first.progressed.at, true},
 	}
 	for _, p := range others {
-		if isNewer(next.resourceVersion, p.resourceVersion) {
+		if resourceversion.IsNewer(next.resourceVersion, p.resourceVersion) {
 			next.resourceVersion = p.resourceVersion
 		}
 		if p.progressed.at.Before(next.progressed.at) {
@@ -220,7 +221,7 @@ func (m *partitionMerger[T]) continued(selector shard.Selector, others ...*parti
 			next.continues = append(next.continues, p.audit)
 		}
 		next.seen = append(next.seen, p.seen...)
-		if isNewer(p.resourceVersion, next.resourceVersion) {
+		if resourceversion.IsNewer(p.resourceVersion, next.resourceVersion) {
 			next.seen = append(next.seen, seenPartition{p.shard, p.resourceVersion})
 		}
 	}

@@ -2,9 +2,7 @@ package cache_test
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,26 +16,14 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// envNumber returns a number from the environment.
-func envNumber(t *testing.T, name string, defaultValue uint64) uint64 {
-	t.Helper()
-	text, set := os.LookupEnv(name)
-	if !set {
-		return defaultValue
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	require.NoError(t, err, name)
-	return n
-}
-
 // TestCache_CorrectAfterStorms writes while the proxy injects faults, and then compares. The seed of a round is in its
 // name: ANYKIND_CHAOS_SEED=n ANYKIND_CHAOS_ROUNDS=1 repeats it.
 func TestCache_CorrectAfterStorms(t *testing.T) {
 	// No controller puts a Secret into a new namespace.
 	secrets := resource(t, "secrets")
 	crds := resource(t, "crd")
-	first := envNumber(t, "ANYKIND_CHAOS_SEED", 1)
-	for seed := first; seed < first+envNumber(t, "ANYKIND_CHAOS_ROUNDS", 6); seed++ {
+	first := workload.EnvNumber(t, "ANYKIND_CHAOS_SEED", 1)
+	for seed := first; seed < first+workload.EnvNumber(t, "ANYKIND_CHAOS_ROUNDS", 6); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			of := workloadFor(seed)
 			if seed%6 == 3 { // the custom resource is deleted and recreated in mid-storm
@@ -83,7 +69,7 @@ func runStorm(t *testing.T, direct *dynamic.Resource, of *workload.Workload, see
 // TestCache_StormsLeaveNoMemory gives every object a long name, so that objects that are kept show on the heap.
 func TestCache_StormsLeaveNoMemory(t *testing.T) {
 	direct := resource(t, "secrets").Namespace(namespace(t))
-	seed := envNumber(t, "ANYKIND_CHAOS_SEED", 1)
+	seed := workload.EnvNumber(t, "ANYKIND_CHAOS_SEED", 1)
 	s := newEnvironment(t, direct, seed)
 	s.follow(t)
 	var heap []uint64

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/anykind/anykind/internal/resourceversion"
 )
 
 // streamState is the state of a stream: the partitions of a namespace, or the cache's single stream. Run's goroutine writes it, under the
@@ -89,7 +91,7 @@ func (c *Cache[T]) setResourceVersion(stream, resourceVersion string) {
 	case isReached(resourceVersion, last):
 		c.waiters.evaluateReached(stream, resourceVersion)
 		return
-	case isNewer(last, resourceVersion):
+	case resourceversion.IsNewer(last, resourceVersion):
 		s.restores++
 		c.forgetWrites(stream)
 	default: // the first version, or not comparable

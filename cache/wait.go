@@ -73,7 +73,7 @@ func (c *Cache[T]) ResourceVersion() (newest string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, s := range c.streams {
-		if newest == "" || isNewer(s.resourceVersion, newest) {
+		if newest == "" || resourceversion.IsNewer(s.resourceVersion, newest) {
 			newest = s.resourceVersion
 		}
 	}
@@ -145,10 +145,4 @@ func (c *Cache[T]) wait(ctx context.Context, w *waiter, missing string) error {
 func isReached(resourceVersion, target string) bool {
 	order, err := resourceversion.Compare(resourceVersion, target)
 	return err == nil && order >= 0
-}
-
-// isNewer reports whether resourceVersion > other. It is false if they are not comparable; "" never is.
-func isNewer(resourceVersion, other string) bool {
-	order, err := resourceversion.Compare(resourceVersion, other)
-	return err == nil && order > 0
 }

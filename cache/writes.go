@@ -11,6 +11,7 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
+	"github.com/anykind/anykind/internal/resourceversion"
 )
 
 // Tracked writes are kept by key until the cache has received them. A trackedWrite holds the highest written resourceVersion. If
@@ -131,7 +132,7 @@ func (c *Cache[T]) missing(key types.NamespacedName, write trackedWrite) tracked
 		return trackedWrite{}
 	}
 	isBeforeList := stream.listing || stream.resourceVersion == "" && !stream.synced
-	if isBeforeList || isNewer(write.resourceVersion, stream.resourceVersion) {
+	if isBeforeList || resourceversion.IsNewer(write.resourceVersion, stream.resourceVersion) {
 		return write
 	}
 	write.resourceVersion = ""

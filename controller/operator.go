@@ -259,7 +259,9 @@ func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName)
 	}
 	t.mu.Unlock()
 	if old != nil && (current == nil || current.GetUID() != old.GetUID()) {
-		if deleted.Object == nil || deleted.Object.GetUID() != old.GetUID() || isOlder(deleted.Object, old) {
+		// The deletion of a replaced object has the state delivered last: the handler may have had a newer one from the cache.
+		if deleted.Object == nil || deleted.Object.GetUID() != old.GetUID() ||
+			resourceversion.IsNewer(old.GetResourceVersion(), deleted.Object.GetResourceVersion()) {
 			deleted = cache.Change[unstructured.Object]{Type: watch.Deleted, Object: old, FinalStateUnknown: true}
 		}
 		deleted.Old = old
@@ -291,13 +293,6 @@ func (t *changeTracker) reconcile(ctx context.Context, key types.NamespacedName)
 // hasUID reports whether obj exists and has the UID of a deleted object.
 func hasUID(obj, deleted *unstructured.Object) bool {
 	return obj != nil && obj.GetUID() == deleted.GetUID()
-}
-
-// isOlder reports whether a state has a lower resourceVersion. The deletion of a replaced object has the state delivered last, and the
-// handler may have had a newer one from the cache.
-func isOlder(a, b *unstructured.Object) bool {
-	order, err := resourceversion.Compare(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
 }
 
 // forget removes the state of an object that has left the shard. No handler runs for it.

@@ -98,15 +98,10 @@ func (g *Group) handleAssignment(event dynamic.Change[leaseObject]) {
 	case event.Type == watch.Deleted && known != nil && known.GetUID() != event.Object.GetUID():
 	case event.Type == watch.Deleted:
 		g.setAssignment(nil)
-	case known != nil && isOlder(event.Object, known):
+	case known != nil && resourceversion.IsNewer(known.GetResourceVersion(), event.Object.GetResourceVersion()):
 	default:
 		g.setAssignment(event.Object)
 	}
-}
-
-func isOlder(a, b *leaseObject) bool {
-	order, err := resourceversion.Compare(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
 }
 
 // setAssignment records the newest known assignment.

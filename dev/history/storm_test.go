@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,8 +66,8 @@ func TestHistory_Storms(t *testing.T) {
 	etcd := connectEtcd(t)
 	total := 0
 	events := 0
-	first := number(t, "ANYKIND_HISTORY_SEED", 1)
-	rounds := number(t, "ANYKIND_HISTORY_ROUNDS", 3)
+	first := workload.EnvNumber(t, "ANYKIND_HISTORY_SEED", 1)
+	rounds := workload.EnvNumber(t, "ANYKIND_HISTORY_ROUNDS", 3)
 	for seed := first; seed < first+rounds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			s := newStorm(t, seed, servers, etcd)
@@ -113,17 +111,6 @@ func connect(t *testing.T) (servers []*dynamic.Client) {
 		servers = append(servers, client)
 	}
 	return servers
-}
-
-func number(t *testing.T, name string, defaultValue uint64) uint64 {
-	t.Helper()
-	text, isSet := os.LookupEnv(name)
-	if !isSet {
-		return defaultValue
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	require.NoError(t, err, name)
-	return n
 }
 
 // process stands for a process: it has connections and a credential of its own, through a proxy with faults.

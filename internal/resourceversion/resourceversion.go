@@ -23,6 +23,12 @@ func Compare(a, b string) (int, error) {
 	return strings.Compare(a, b), nil
 }
 
+// IsNewer reports whether a > b. It is false if they are not comparable; "" never is.
+func IsNewer(a, b string) bool {
+	order, err := Compare(a, b)
+	return err == nil && order > 0
+}
+
 func isComparable(version string) bool {
 	if version == "" || version[0] == '0' {
 		return false

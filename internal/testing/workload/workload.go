@@ -4,12 +4,14 @@ package workload
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -134,4 +136,16 @@ func newObject(to *dynamic.Resource, name string, values ...string) *unstructure
 	obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name, "annotations": annotations}}}
 	obj.SetGroupVersionKind(to.APIResource().GVK)
 	return obj
+}
+
+// EnvNumber returns a number from the environment.
+func EnvNumber(t *testing.T, name string, defaultValue uint64) uint64 {
+	t.Helper()
+	text, isSet := os.LookupEnv(name)
+	if !isSet {
+		return defaultValue
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, name)
+	return n
 }
