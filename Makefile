@@ -342,8 +342,8 @@ oracle: ## compare anyctl with kubectl; SANDBOX_FLAGS='--kubernetes-version v1.3
 	ANYKIND_REQUIRE_SANDBOX=1 $(SANDBOX) exec $(SANDBOX_FLAGS) --dir $(CURDIR)/cli -- go test -count=1 -timeout 30m ./internal/oracle
 
 .PHONY: record
-record: anyctl ## run the README's session of anyctl on a real cluster, and write it to README.md and docs/anyctl.svg
-	$(SANDBOX) exec --dir $(CURDIR)/cli -- go run ./internal/record -anyctl ../.bin/anyctl -readme ../../README.md -svg ../../docs/anyctl.svg
+record: anyctl ## run the README's session of anyctl on a real cluster, and write it to docs/CLI.md and docs/anyctl.svg
+	$(SANDBOX) exec --dir $(CURDIR)/cli -- go run ./internal/record -anyctl ../.bin/anyctl -text ../../docs/CLI.md -svg ../../docs/anyctl.svg
 
 .PHONY: bench
 bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md and the figures of README.md

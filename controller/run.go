@@ -84,7 +84,7 @@ const (
 )
 
 // Run reconciles every object of c, and reconciles it again whenever the object or an object of a Trigger changes, until ctx
-// ends. The caches run concurrently; the first reconcile waits until all of them have synced. Changes are reconciled first:
+// ends. The caller runs the caches: go c.Run(ctx). The first reconcile waits until all of them have synced. Changes are reconciled first:
 // objects of initial lists and of resyncs have a low priority; see workqueue.AddOptions.
 //
 // When ctx ends, Run starts no more reconciles, waits for running reconciles, and returns ctx's error with its cause. It returns

@@ -1,4 +1,4 @@
-// Command record runs a session of anyctl on the cluster of KUBECONFIG and writes it to the README, as text, and to an SVG.
+// Command record runs a session of anyctl on the cluster of KUBECONFIG and writes it to a page of docs, as text, and to an SVG.
 // See `make record`.
 package main
 
@@ -45,7 +45,7 @@ var session = [][]string{
 	{"get", "deploymnt"},
 }
 
-// The README has the text between these lines.
+// docs/CLI.md has the text between these lines.
 const (
 	startMark = "<!-- anyctl: recorded by make record -->"
 	endMark   = "<!-- anyctl: end -->"
@@ -55,16 +55,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	anyctl := flag.String("anyctl", "", "the program to run")
-	readme := flag.String("readme", "", "the file with the text of the session")
+	text := flag.String("text", "", "the file with the text of the session")
 	picture := flag.String("svg", "", "the SVG to write")
 	flag.Parse()
-	if err := run(ctx, *anyctl, *readme, *picture); err != nil {
+	if err := run(ctx, *anyctl, *text, *picture); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, anyctl, readme, picture string) error {
+func run(ctx context.Context, anyctl, text, picture string) error {
 	anyctl, err := filepath.Abs(anyctl)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func run(ctx context.Context, anyctl, readme, picture string) error {
 	if err := os.WriteFile(picture, svg(recorded), 0o644); err != nil { //nolint:gosec // everybody may read it
 		return err
 	}
-	return replaceText(readme, plain(recorded))
+	return replaceText(text, plain(recorded))
 }
 
 // record runs the session and returns the command lines and their outputs, with terminal colours.
