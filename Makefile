@@ -332,6 +332,15 @@ PODS ?=
 UPDATE ?=
 RESUME ?=
 
+# Needs node and npm. The documents are copied, because a site generator writes beside its pages.
+.PHONY: site
+site: ## build the documents as a site with a search, in .bin/site
+	@rm -rf dev/site/pages; mkdir -p dev/site/pages
+	@for file in *.md $$(cd $(CURDIR) && find docs -type f -name '*.md' -o -path 'docs/*' -name '*.svg' -o -path 'docs/*' -name '*.png'); do \
+		mkdir -p dev/site/pages/$$(dirname $$file); cp $$file dev/site/pages/$$file; done
+	npm ci --prefix dev/site --no-fund --no-audit
+	npm run --prefix dev/site build
+
 .PHONY: anyctl
 anyctl: ## build the command line program to .bin/anyctl, stripped, and print its size
 	CGO_ENABLED=0 go build -C cli -trimpath -ldflags='-s -w' -o $(CURDIR)/.bin/anyctl ./cmd/anyctl
