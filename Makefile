@@ -270,6 +270,10 @@ format: ## fail on files that are not gofmt-ed, and on go.mod files of any modul
 tidy: ## tidy the go.mod files of all modules
 	@go run ./dev/release tidy
 
+.PHONY: api
+api: ## write the public API of every module to docs/api
+	@go run ./dev/release api
+
 .PHONY: versions versions-oldest
 versions: ## build and test the library, compat and apitest/cel with four versions of their Kubernetes libraries, and write docs/VERSIONS.md
 	go run ./dev/versions -docs docs/VERSIONS.md

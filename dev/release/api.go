@@ -88,11 +88,11 @@ func extract(ctx context.Context, root, tag, dir string) error {
 	return nil
 }
 
-// loadAPI type-checks the public packages of a module in the workspace of a checkout.
+// loadAPI reads the types of the public packages of a module, compiled in the workspace of a checkout.
 func loadAPI(ctx context.Context, root string, m *goModule) (*apidiff.Module, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: filepath.Join(root, m.folder), Env: append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work")),
-		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedSyntax | packages.NeedTypesInfo,
+		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedExportFile,
 	}, "./...")
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", m.path, err)

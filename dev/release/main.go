@@ -1,6 +1,7 @@
 // Command release prepares and checks releases of the modules of this repository.
 //
 //	release tidy [-diff]      go mod tidy for every module, with its siblings in the checkout
+//	release api [-diff]       write the public API of every published module to docs/api
 //	release prepare VERSION   commit and tag a release; pushes nothing
 //	release notes VERSION     print CHANGELOG's section of a version
 //	release check             release a copy of the checkout, and install it from a file proxy as a user does
@@ -30,7 +31,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command; want tidy, prepare, notes or check")
+		return fmt.Errorf("no command; want tidy, api, prepare, notes or check")
 	}
 	root, err := output(ctx, command{name: "git", args: []string{"rev-parse", "--show-toplevel"}})
 	if err != nil {
@@ -48,6 +49,13 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return tidyAll(ctx, root, modules, *diff)
+	case "api":
+		flags := flag.NewFlagSet("api", flag.ExitOnError)
+		diff := flags.Bool("diff", false, "write nothing; fail if a file differs")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return dumpAPI(ctx, root, modules, *diff)
 	case "prepare":
 		if len(args) != 2 {
 			return fmt.Errorf("prepare: want one version, such as v0.1.0")
@@ -61,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 	case "check":
 		return check(ctx, root)
 	}
-	return fmt.Errorf("unknown command %q; want tidy, prepare, notes or check", args[0])
+	return fmt.Errorf("unknown command %q; want tidy, api, prepare, notes or check", args[0])
 }
 
 // printNotes prints CHANGELOG's section of a version.
