@@ -124,6 +124,10 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 
 // readOldState lets the server respond to a list with resourceVersion=0 from an old state, like an API server's watch cache.
 func (l *link) readOldState(req *http.Request, r request, key string) {
+	if version := l.process.versionBehind(); version != "" {
+		listAt(req, version)
+		return
+	}
 	states := l.run.versions
 	back := l.run.choices.choose("age of "+key, alternatives{"old state", []int{80, 80, 80, 40, 40, 40}})
 	if back == 0 || len(states) == 0 {
@@ -131,10 +135,7 @@ func (l *link) readOldState(req *http.Request, r request, key string) {
 	}
 	version := states[max(len(states)-1-back, 0)]
 	l.run.choices.describe("age of "+key, fmt.Sprintf("%d writes ago", back))
-	query := req.URL.Query()
-	query.Set("resourceVersion", version)
-	query.Set("resourceVersionMatch", "Exact")
-	req.URL.RawQuery = query.Encode()
+	listAt(req, version)
 	l.run.trace.add("server", fmt.Sprintf("returns the next list of %s with an old state, resourceVersion %s instead of %s", r.resource, version, states[len(states)-1]))
 }
 

@@ -35,6 +35,8 @@ type process struct {
 
 	leaseLostUntil time.Time
 	stoppedUntil   time.Time
+	behind         string    // the resourceVersion of its API server's watch cache until behindUntil, "" for the latest
+	behindUntil    time.Time // when the watch cache is up to date again
 }
 
 // startProcess starts a process of the program, in the context of the run.
@@ -50,6 +52,7 @@ func (r *run) startProcess(number int) error {
 	ctx, cancel := context.WithCancelCause(workqueue.WithScheduler(r.ctx, p.workqueueScheduler()))
 	p.ctx = ctx
 	p.cancel = cancel
+	p.connectToServer()
 	exposed, client, err := r.connect(p)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 		if before, isHeld := l.run.choices.after[key]; isHeld {
 			l.run.trace.add("server", "holds back the event "+event.Type+" of "+id.String()+" until after "+before)
 		}
-		if err := l.run.scheduler.wait(req.Context(), key, latency+l.run.choices.delay(key, "events of "+r.resource)+l.process.remainingStop()); err != nil {
+		if err := l.run.scheduler.wait(req.Context(), key, latency+l.run.choices.delay(key, "events of "+r.resource)+max(l.process.remainingStop(), l.process.remainingLag())); err != nil {
 			return err
 		}
 		if end := "end of watch at " + key; l.run.choices.choose(end, alternatives{"end of watch", []int{25}}) != 0 {
