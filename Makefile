@@ -55,6 +55,10 @@ SEEDS ?= 10000
 simulate: ## run the corrected controllers of apitest/simulate and two examples with 10,000 seeds each, and find the defects of the broken ones
 	cd apitest && go test -count=1 -timeout 6h ./simulate -seeds $(SEEDS)
 
+.PHONY: published
+published: ## find the published defects of operators, and write their table in docs/SIMULATION.md
+	cd apitest && go test -count=1 ./simulate -run TestFind_PublishedDefects -write
+
 # Some of them, for instance: make compat SUITES=controller-runtime/cache
 SUITES ?=
 
