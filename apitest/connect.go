@@ -29,13 +29,12 @@ func (s *Server) openConn() error {
 	return nil
 }
 
-// Config returns a configuration with all rights, for [transport.Open] and [dynamic.Connect]. With Options.InMemory its
-// WrapTransport connects to the server. A custom WrapTransport must wrap it.
+// Config returns a configuration with all rights, for [transport.Open] and [dynamic.Connect]. With Options.InMemory its Dial connects
+// to the server.
 func (s *Server) Config() *transport.Config {
 	cfg := &transport.Config{Server: s.URL, Token: kubeconfig.NewSecret(adminToken)}
 	if s.options.InMemory {
-		client := s.HTTPClient()
-		cfg.WrapTransport = func(http.RoundTripper) http.RoundTripper { return client.Transport }
+		cfg.Dial = s.memory.dial
 		return cfg
 	}
 	if authority, err := sharedAuthority(); err == nil {

@@ -89,7 +89,7 @@ func start(opts *Options, t testing.TB) (*Server, error) {
 	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // the server runs until Close
 	s.store = store.New(s.options.History)
 	s.registry = kinds.New(s.options.Rules)
-	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.clock.Now})
+	s.access = access.New(s.store, access.Options{Accounts: accounts(s.options.Users), RBAC: s.options.RBAC, Now: s.clock.Now})
 	s.admission = s.newAdmission()
 	s.onClose = append(s.onClose, s.admission.Close)
 	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: s.admission, Access: s.access, Now: s.clock.Now, Seed: s.options.Seed})

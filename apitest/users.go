@@ -18,10 +18,14 @@ type User struct {
 	Token     string
 }
 
-// accounts returns the admin and Options.Users.
-func (s *Server) accounts() []access.Account {
+// SetUsers replaces Options.Users, like a rotation of credentials. Later requests with a token of a removed user get 401. Running
+// watches continue.
+func (s *Server) SetUsers(users []User) { s.access.SetAccounts(accounts(users)) }
+
+// accounts returns the admin and users.
+func accounts(users []User) []access.Account {
 	accounts := []access.Account{{User: admin(), Token: adminToken}}
-	for _, u := range s.options.Users {
+	for _, u := range users {
 		accounts = append(accounts, access.Account{
 			User: access.User{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}, Token: u.Token,
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 
 	"github.com/anykind/anykind/internal/sanitize"
@@ -47,6 +48,9 @@ type Config struct {
 	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY. A user and a password in the URL are sent to
 	// the proxy.
 	ProxyURL kubeconfig.Secret
+	// Dial opens the network connections, for example of an in-memory server. Without it, they are TCP connections. With it, the
+	// environment's proxy is not used.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// DisableCompression requests responses without compression. By default, servers compress large responses other than watches
 	// with gzip. This needs less of the network at about the same CPU time, even on loopback: see "Choices that were measured" in
 	// docs/BENCHMARKS.md.

@@ -32,6 +32,7 @@ type pool struct {
 	template  *http.Transport
 	authority *credential.File
 	now       func() time.Time
+	dialer    func(ctx context.Context, network, address string) (net.Conn, error)
 	// open counts the unclosed connections, and the connections being dialed.
 	open atomic.Int64
 
@@ -45,7 +46,7 @@ type pool struct {
 }
 
 func newPool(cfg *Config) (*pool, error) {
-	proxy, err := proxyFunc(cfg.ProxyURL.Reveal())
+	proxy, err := proxyFunc(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +72,10 @@ func newPool(cfg *Config) (*pool, error) {
 		},
 		authority: credential.NewFile(cfg.CAData, cfg.CAFile),
 		now:       time.Now,
+		dialer:    cfg.Dial,
+	}
+	if p.dialer == nil {
+		p.dialer = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	p.template.DialContext = p.dial
 	_, err = p.transport(nil) // reports unreadable authorities before the first request
@@ -153,7 +158,7 @@ func (p *pool) closeIdleEvery(delay time.Duration) {
 
 func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	p.open.Add(1)
-	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
+	conn, err := p.dialer(ctx, network, address)
 	if err != nil {
 		p.open.Add(-1)
 		return nil, err
@@ -172,9 +177,13 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// proxyFunc returns an http.Transport's Proxy: the configured one, or the environment's.
-func proxyFunc(proxy string) (func(*http.Request) (*url.URL, error), error) {
-	if proxy == "" {
+// proxyFunc returns an http.Transport's Proxy: the configured one, or the environment's unless cfg has a Dial.
+func proxyFunc(cfg *Config) (func(*http.Request) (*url.URL, error), error) {
+	proxy := cfg.ProxyURL.Reveal()
+	switch {
+	case proxy == "" && cfg.Dial != nil:
+		return nil, nil //nolint:nilnil // no proxy
+	case proxy == "":
 		return http.ProxyFromEnvironment, nil
 	}
 	parsed, err := url.Parse(proxy)

@@ -77,14 +77,13 @@ func (r *run) startProcess(number int) error {
 // connect returns a Process with its own connections. p is nil for the users.
 func (r *run) connect(p *process) (*Process, *dynamic.Client, error) {
 	cfg := r.server.Config()
-	base := r.server.HTTPClient().Transport
-	l := &link{run: r, process: p, base: base}
-	cfg.WrapTransport = func(http.RoundTripper) http.RoundTripper { return l }
+	cfg.WrapTransport = func(base http.RoundTripper) http.RoundTripper { return &link{run: r, process: p, base: base} }
 	conn, err := transport.Open(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
 	client := dynamic.New(conn, nil)
+	l := &link{run: r, process: p, base: r.server.HTTPClient().Transport}
 	return &Process{Name: l.name(), Client: client, Config: cfg, HTTPClient: &http.Client{Transport: l}, URL: r.server.URL}, client, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,9 +60,10 @@ type Options struct {
 
 // Access authenticates and authorizes the requests of a server. It is safe for concurrent use.
 type Access struct {
-	objects Objects
-	options Options
-	key     [32]byte // signs tokens
+	objects  Objects
+	options  Options
+	accounts atomic.Pointer[[]Account]
+	key      [32]byte // signs tokens
 }
 
 // New returns an Access. It reads RBAC objects and service accounts from objects.
@@ -70,9 +72,13 @@ func New(objects Objects, options Options) *Access {
 		options.Now = time.Now
 	}
 	a := &Access{objects: objects, options: options}
+	a.SetAccounts(options.Accounts)
 	_, _ = rand.Read(a.key[:])
 	return a
 }
+
+// SetAccounts replaces Options.Accounts for later requests.
+func (a *Access) SetAccounts(accounts []Account) { a.accounts.Store(&accounts) }
 
 // Authenticate returns the impersonated user of a request, or without impersonation the user of its client certificate, its
 // bearer token, or Options.Admin. Errors are Statuses 400, 401 and 403.
@@ -121,7 +127,7 @@ func bearerToken(header http.Header) (string, bool) {
 
 // tokenUser returns the user of a token: of an Account, or of a service account if the token is valid for any of the audiences.
 func (a *Access) tokenUser(token string, audiences []string) (*User, []string) {
-	for _, account := range a.options.Accounts {
+	for _, account := range *a.accounts.Load() {
 		if account.Token != "" && subtle.ConstantTimeCompare([]byte(account.Token), []byte(token)) == 1 {
 			return authenticated(account.User), nil
 		}
