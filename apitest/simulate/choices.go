@@ -17,6 +17,8 @@ type choices struct {
 	fixed map[string]int    // the only unusual choices; nil: drawn from seed
 	after map[string]string // maps a held key to the key released before it
 	ended atomic.Bool       // nothing unusual happens from now on
+	// rarity divides the weights of all alternatives; 0 means 1. The choices of a day are rare, and are not recorded.
+	rarity uint64
 
 	mu    sync.Mutex
 	made  map[string]int    // unusual choices drawn before ended was set
@@ -48,6 +50,9 @@ func (c *choices) choose(key string, a alternatives) int {
 }
 
 func (c *choices) note(key string, chosen int) {
+	if c.rarity > 1 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made[key] = chosen
@@ -62,7 +67,7 @@ func (c *choices) draw(key string, a alternatives) int {
 		return 0
 	}
 	intensity := [...]uint64{0, 1, 1, 3}[c.hash("class "+a.class)%4]
-	drawn := c.hash(key) % 1000
+	drawn := c.hash(key) % (1000 * max(c.rarity, 1))
 	for i, weight := range a.weights {
 		part := uint64(weight) * intensity //nolint:gosec // small
 		if drawn < part {

@@ -75,6 +75,20 @@ func (p *process) holdLease(r request, lease *unstructured.Object) {
 	}
 }
 
+// leader returns the process that holds a lease, nil if there is none.
+func (r *run) leader() *process {
+	for number := range r.processes {
+		p := r.currentProcess(number)
+		for id, identity := range p.leases {
+			lease := r.leaseOf(request{resource: id.resource, namespace: id.namespace, name: id.name})
+			if holder, _, _ := unstructured.Get[string](lease, "spec", "holderIdentity"); holder == identity && !p.hasEnded() {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
 // checkLease fails the run if the process sent a write after a rival had acquired its lease.
 func (p *process) checkLease(r request, key string, sent time.Time) {
 	if !r.isWrite() || isIncidental(r.resource) {

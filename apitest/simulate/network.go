@@ -24,8 +24,11 @@ func (l *link) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, isResource := parse(req)
 	ctx := l.context(req)
 	req = req.WithContext(ctx)
+	if err := l.waitForServer(ctx); err != nil {
+		return nil, err
+	}
 	if !isResource {
-		return l.base.RoundTrip(req)
+		return l.readPath(req)
 	}
 	var body []byte
 	if req.Body != nil {
@@ -43,12 +46,56 @@ func (l *link) RoundTrip(req *http.Request) (*http.Response, error) {
 	if l.process != nil {
 		delay += l.run.choices.delay(key, "requests")
 		l.process.mayStop(key)
-		delay += l.process.remainingStop()
 	}
-	if err := l.run.scheduler.wait(ctx, key, delay); err != nil {
+	if err := l.run.scheduler.waitOf(ctx, l.process, key, delay); err != nil {
 		return nil, err
 	}
+	if l.process != nil && l.process.stoppedUntil.After(sent) {
+		sent = l.process.stoppedUntil // a stopped process sends when it continues
+	}
 	return l.arrive(req, r, key, body, sent)
+}
+
+// waitForServer blocks a user's request while the server is restarted: a failed step would fail the run.
+func (l *link) waitForServer(ctx context.Context) error {
+	for l.process == nil {
+		down := l.run.remainingOutage()
+		if down <= 0 {
+			return nil
+		}
+		key := "user after a restart"
+		if err := l.run.scheduler.wait(ctx, key+" #"+strconv.Itoa(l.run.scheduler.number(key)), down); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPath sends a request without a resource, such as discovery. It has no faults.
+func (l *link) readPath(req *http.Request) (*http.Response, error) {
+	if l.process != nil && time.Now().Before(l.process.stoppedUntil) {
+		key := l.name() + " path"
+		key += " #" + strconv.Itoa(l.run.scheduler.number(key))
+		if err := l.run.scheduler.waitOf(req.Context(), l.process, key, latency); err != nil {
+			return nil, err
+		}
+	}
+	l.count(req, request{})
+	response, err := l.base.RoundTrip(req)
+	if err == nil && l.run.day != nil && req.URL.Path == "/version" {
+		return l.run.day.upgraded(response)
+	}
+	return response, err
+}
+
+// count counts a request of a process during a day.
+func (l *link) count(req *http.Request, r request) {
+	if l.process == nil || l.run.day == nil {
+		return
+	}
+	query := req.URL.Query()
+	isList := r.verb == "list" && query.Get("continue") == "" || r.verb == "watch" && query.Get("sendInitialEvents") == "true"
+	l.run.day.requests.add(l.run.scheduler.now(), isList)
 }
 
 // context returns the request's ctx, canceled also with the process.
@@ -75,6 +122,7 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 		happens = l.process.fault(req, r, key, body)
 		l.process.checkLease(r, key, sent)
 	}
+	l.count(req, r)
 	l.run.addHistory(key, body)
 	var stale []string
 	if l.process != nil && r.isWrite() && !r.isLease() && l.run.trace.isKept {

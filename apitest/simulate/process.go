@@ -30,8 +30,10 @@ type process struct {
 	ended   chan struct{}
 	err     error // of Run, once ended is closed
 	crashed bool
-	seen    map[objectID]*unstructured.Object // nil: seen as absent
-	leases  map[objectID]string               // its identity in each lease it has held
+	// isTerminated is set before the program's ctx ends for a restart, as by SIGTERM.
+	isTerminated bool
+	seen         map[objectID]*unstructured.Object // nil: seen as absent
+	leases       map[objectID]string               // its identity in each lease it has held
 
 	leaseLostUntil time.Time
 	stoppedUntil   time.Time
@@ -77,6 +79,9 @@ func (r *run) startProcess(number int) error {
 // connect returns a Process with its own connections. p is nil for the users.
 func (r *run) connect(p *process) (*Process, *dynamic.Client, error) {
 	cfg := r.server.Config()
+	if r.day != nil && p != nil {
+		cfg.TokenFile = r.day.tokenFile
+	}
 	cfg.WrapTransport = func(base http.RoundTripper) http.RoundTripper { return &link{run: r, process: p, base: base} }
 	conn, err := transport.Open(cfg)
 	if err != nil {
@@ -104,7 +109,7 @@ func (p *process) workqueueScheduler() *workqueue.Scheduler {
 	s.OnGet = func(ctx context.Context) {
 		key := p.name + " worker"
 		key += " #" + strconv.Itoa(p.run.scheduler.number(key))
-		_ = p.run.scheduler.wait(ctx, key, p.run.choices.delay(key, "workers")+p.remainingStop())
+		_ = p.run.scheduler.waitOf(ctx, p, key, p.run.choices.delay(key, "workers"))
 	}
 	s.Choose = func(keys []string) int {
 		key := p.prefix + "key of the queue"
@@ -132,7 +137,7 @@ func (r *run) retryScheduler() *workqueue.Scheduler {
 // crash ends the process like SIGKILL: none of its requests arrives any more.
 func (p *process) crash() {
 	p.crashed = true
-	p.run.trace.add(p.name, "CRASHES")
+	p.run.trace.note(p.name, "CRASHES")
 	p.cancel(errCrashed)
 }
 
@@ -169,10 +174,13 @@ func (r *run) supervise(ctx context.Context, number int) {
 		var delay time.Duration
 		key := p.prefix + "start of process"
 		key += " #" + strconv.Itoa(r.scheduler.number(key))
-		if p.crashed {
+		switch {
+		case p.crashed:
 			delay = outages[r.choices.choose(key, alternatives{"outages", []int{200, 200, 200}})]
 			r.choices.describe(key, "after "+delay.String())
-		} else {
+		case p.isTerminated:
+			delay = time.Second
+		default:
 			p.noteEnd()
 			delay = min(time.Second<<min(failures, 6), maxRestartDelay)
 		}
@@ -180,16 +188,13 @@ func (r *run) supervise(ctx context.Context, number int) {
 		if r.scheduler.wait(ctx, key, delay) != nil {
 			return
 		}
-		r.trace.add(p.name, "starts again")
+		r.trace.note(p.name, "starts again")
 		if err := r.startProcess(number); err != nil { //nolint:contextcheck // A new process has the run's context, not the loop's.
 			r.fail("start", err)
 			return
 		}
 	}
 }
-
-// remainingStop returns the time for which the process is still stopped: its requests, events and workers wait.
-func (p *process) remainingStop() time.Duration { return max(time.Until(p.stoppedUntil), 0) }
 
 // mayStop stops the process before a request.
 func (p *process) mayStop(key string) {
@@ -199,17 +204,22 @@ func (p *process) mayStop(key string) {
 	key = "stop before " + key
 	if chosen := p.run.choices.choose(key, alternatives{"stops of processes", []int{4, 4}}); chosen != 0 {
 		stop := stops[chosen-1]
-		p.stoppedUntil = time.Now().Add(stop)
-		p.run.disturb(stop)
+		p.suspend(stop)
 		p.run.choices.describe(key, stop.String())
-		p.run.trace.add(p.name, "is stopped for "+stop.String())
 	}
+}
+
+// suspend stops the process like SIGSTOP: its requests, events and workers wait, also those that wait already.
+func (p *process) suspend(duration time.Duration) {
+	p.stoppedUntil = time.Now().Add(duration)
+	p.run.disturb(duration)
+	p.run.trace.note(p.name, "is stopped for "+duration.String())
 }
 
 // noteEnd records the return of Run before the end of its ctx.
 func (p *process) noteEnd() {
 	r := p.run
-	r.trace.add(p.name, fmt.Sprintf("Run returns: %v", firstLine(p.err)))
+	r.trace.note(p.name, fmt.Sprintf("Run returns: %v", firstLine(p.err)))
 	if p.err == nil {
 		return
 	}

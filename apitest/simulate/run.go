@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,8 @@ type run struct {
 	ctx       context.Context
 	label     string // of the goroutines of processes, unique
 	running   sync.WaitGroup
+	watches   atomic.Int64 // open watches of all processes and users
+	day       *day         // nil for a run of Find
 
 	mu             sync.Mutex
 	processes      []*process
@@ -45,6 +48,7 @@ type run struct {
 	failures       int       // returns of Run with an error before the end of ctx
 	failed         error     // the last of these errors
 	disturbedUntil time.Time // end of the effects of past faults
+	downUntil      time.Time // the server is being restarted
 }
 
 // cause is the reason why a run failed. Its class identifies equal failures of different runs.
@@ -64,8 +68,17 @@ type result struct {
 	texts   map[string]string
 }
 
+// maxVersions is the number of kept resourceVersions.
+const maxVersions = 64
+
 // runOnce runs a scenario in its own bubble. want is the expected final state, nil for any.
 func runOnce(t *testing.T, s *Scenario, c *choices, want state, keepTrace bool) (res *result) {
+	t.Helper()
+	return runDay(t, s, c, nil, want, keepTrace)
+}
+
+// runDay runs a day of a scenario in its own bubble. For a nil d it is runOnce.
+func runDay(t *testing.T, s *Scenario, c *choices, d *day, want state, keepTrace bool) (res *result) {
 	t.Helper()
 	c.made = map[string]int{}
 	c.texts = map[string]string{}
@@ -80,7 +93,9 @@ func runOnce(t *testing.T, s *Scenario, c *choices, want state, keepTrace bool) 
 	}()
 	var final state
 	synctest.Test(t, func(*testing.T) {
-		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), processes: make([]*process, s.processes()), trace: &trace{isKept: keepTrace, start: time.Now()}}
+		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), processes: make([]*process, s.processes()), day: d}
+		r.trace = &trace{isKept: keepTrace, isDay: d != nil, start: time.Now()}
+		r.scheduler.isDay = d != nil
 		r.label = rand.Text()
 		final = r.execute(want)
 	})
@@ -99,7 +114,7 @@ func (r *run) fail(class string, err error) {
 	defer r.mu.Unlock()
 	if r.failure == nil {
 		r.failure = &cause{class, err}
-		r.trace.add("", "FAILS: "+strings.SplitN(err.Error(), "\n", 2)[0])
+		r.trace.note("", "FAILS: "+strings.SplitN(err.Error(), "\n", 2)[0])
 	}
 }
 
@@ -117,6 +132,13 @@ func (r *run) disturb(duration time.Duration) {
 	}
 }
 
+// remainingOutage returns the time until the end of the server's restart.
+func (r *run) remainingOutage() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Until(r.downUntil)
+}
+
 func (r *run) noteVersion(data []byte) {
 	obj := decode(data)
 	if obj == nil || obj.GetResourceVersion() == "" {
@@ -129,11 +151,17 @@ func (r *run) noteVersion(data []byte) {
 			r.versions = append(r.versions, strconv.FormatInt(version-1, 10))
 		}
 	}
+	if len(r.versions) >= maxVersions {
+		r.versions = slices.Clone(r.versions[maxVersions/2:])
+	}
 	r.versions = append(r.versions, obj.GetResourceVersion())
 }
 
 // addHistory records the key and the body of an arrived request. Bodies with random values are left out.
 func (r *run) addHistory(key string, body []byte) {
+	if r.day != nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if strings.Contains(key, "leases.") {
@@ -153,6 +181,9 @@ func (r *run) execute(want state) state {
 		opts.OnNotValidated = func(apitest.Request, string) {}
 	}
 	opts.Seed = r.choices.seed + 1
+	if r.day != nil {
+		r.day.configure(r, &opts)
+	}
 	server, err := apitest.Start(&opts)
 	if err != nil {
 		cancel()
@@ -191,8 +222,17 @@ func (r *run) simulate(want state) state {
 		r.doSteps()
 		done.Store(true)
 	})
-	if !r.scheduler.run(maxStepTime, func() bool { return done.Load() || r.hasFailed() }) {
+	limit := maxStepTime
+	hasEnded := done.Load
+	if r.day != nil {
+		limit += r.day.duration()
+		hasEnded = r.day.begin(&done)
+	}
+	if !r.scheduler.run(limit, func() bool { return hasEnded() || r.hasFailed() }) {
 		r.fail("step", errors.New("a step of the user does not end: it waits for something that never happens"))
+	}
+	if r.day != nil {
+		r.day.assert()
 	}
 	if r.choices.isUnusual() && !r.hasFailed() {
 		r.scheduler.run(faultsAfterSteps, r.hasFailed)
@@ -253,6 +293,9 @@ func (r *run) doSteps() {
 	for i, step := range r.scenario.Steps {
 		key := fmt.Sprintf("step %d", i+1)
 		pause := pauses[r.choices.choose(key, alternatives{"steps", []int{150, 150, 150, 150, 50}})]
+		if r.day != nil {
+			pause = r.day.pauseBefore(i, len(r.scenario.Steps))
+		}
 		r.choices.describe(key, pause.String()+" after the one before")
 		if r.scheduler.wait(r.ctx, key, pause) != nil {
 			return

@@ -26,15 +26,17 @@ type scheduler struct {
 	waiting  []*waiter
 	round    int
 	counts   map[string]int
+	isDay    bool // released and order are not kept
 	released map[string]bool
 	order    []string // the released keys
 }
 
 type waiter struct {
-	key   string
-	due   time.Time
-	round int // round of scheduler.wait
-	gone  chan struct{}
+	key     string
+	due     time.Time
+	process *process // released only while it is not stopped; nil for the users
+	round   int      // round of scheduler.wait
+	gone    chan struct{}
 }
 
 func newScheduler(c *choices) *scheduler {
@@ -53,8 +55,13 @@ func (s *scheduler) now() time.Duration { return time.Since(s.start) }
 
 // wait blocks until the scheduler releases key, not before delay has passed. It returns the cause of ctx if ctx ends first.
 func (s *scheduler) wait(ctx context.Context, key string, delay time.Duration) error {
+	return s.waitOf(ctx, nil, key, delay)
+}
+
+// waitOf is wait for an action of a process, which waits also while the process is stopped.
+func (s *scheduler) waitOf(ctx context.Context, p *process, key string, delay time.Duration) error {
 	s.mu.Lock()
-	w := &waiter{key, time.Now().Add(delay), s.round, make(chan struct{})}
+	w := &waiter{key, time.Now().Add(delay), p, s.round, make(chan struct{})}
 	s.waiting = append(s.waiting, w)
 	s.mu.Unlock()
 	select {
@@ -112,8 +119,10 @@ func (s *scheduler) releaseOne() bool {
 			continue
 		}
 		s.waiting = slices.Delete(s.waiting, i, i+1)
-		s.released[w.key] = true
-		s.order = append(s.order, w.key)
+		if !s.isDay {
+			s.released[w.key] = true
+			s.order = append(s.order, w.key)
+		}
 		close(w.gone)
 		return true
 	}
@@ -122,10 +131,14 @@ func (s *scheduler) releaseOne() bool {
 
 // dueOf returns the earliest release of a waiter. The caller holds the lock.
 func (s *scheduler) dueOf(w *waiter) time.Time {
+	due := w.due
 	if first := s.choices.after[w.key]; first != "" && !s.released[first] && !s.choices.ended.Load() {
-		return w.due.Add(maxHold)
+		due = due.Add(maxHold)
 	}
-	return w.due
+	if w.process != nil && w.process.stoppedUntil.After(due) {
+		due = w.process.stoppedUntil
+	}
+	return due
 }
 
 func (s *scheduler) nextDue() (due time.Time, found bool) {

@@ -8,7 +8,7 @@ import (
 // maxShrinkRuns limits the runs spent on shrinking a failure.
 const maxShrinkRuns = 400
 
-func sortedKeys(made map[string]int) []string { return slices.Sorted(maps.Keys(made)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // shrink removes choices from a failed run while the failure has the same class: first halves, then quarters, down to single
 // choices. It returns the last failed run and its choices.

@@ -20,6 +20,7 @@ const (
 // trace has the events and requests of a run for human readers.
 type trace struct {
 	isKept  bool // false: add does nothing, to save time. A failed run is repeated for its trace
+	isDay   bool // note adds lines even if the trace is not kept: a day is not repeated
 	mu      sync.Mutex
 	start   time.Time
 	lines   []string
@@ -30,6 +31,17 @@ func (s *trace) add(who, what string) {
 	if !s.isKept {
 		return
 	}
+	s.append(who, what)
+}
+
+// note adds a line about a process or the server.
+func (s *trace) note(who, what string) {
+	if s.isKept || s.isDay {
+		s.append(who, what)
+	}
+}
+
+func (s *trace) append(who, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.lines) >= maxTraceLines {

@@ -27,8 +27,10 @@ func (l *link) watch(response *http.Response, r request) *http.Response {
 	reader, writer := io.Pipe()
 	body := response.Body
 	response.Body = &eventBody{reader, body}
+	l.run.watches.Add(1)
 	go func() {
 		err := l.deliver(bufio.NewReader(body), writer, r, response.Request)
+		l.run.watches.Add(-1)
 		_ = body.Close()
 		_ = writer.CloseWithError(err)
 	}()
@@ -67,7 +69,7 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 		if before, isHeld := l.run.choices.after[key]; isHeld {
 			l.run.trace.add("server", "holds back the event "+event.Type+" of "+id.String()+" until after "+before)
 		}
-		if err := l.run.scheduler.wait(req.Context(), key, latency+l.run.choices.delay(key, "events of "+r.resource)+max(l.process.remainingStop(), l.process.remainingLag())); err != nil {
+		if err := l.run.scheduler.waitOf(req.Context(), l.process, key, latency+l.run.choices.delay(key, "events of "+r.resource)+l.process.remainingLag()); err != nil {
 			return err
 		}
 		if end := "end of watch at " + key; l.run.choices.choose(end, alternatives{"end of watch", []int{25}}) != 0 {

@@ -47,7 +47,8 @@ type Queue[K comparable] struct {
 	state      state
 	drained    chan struct{} // closed when the queue has shut down and all keys are done
 
-	scheduler *Scheduler // of the last Get; nil for none
+	scheduler *Scheduler   // of the last Get; nil for none
+	names     map[K]string // of keys, for scheduler
 }
 
 type state int

@@ -1,9 +1,9 @@
 package workqueue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -47,14 +47,35 @@ func (q *Queue[K]) popScheduled(ctx context.Context, s *Scheduler) *item[K] {
 	if q.ready.count == 0 || ctx.Err() != nil {
 		return nil
 	}
-	byName := map[string]*item[K]{}
+	type named struct {
+		name string
+		item *item[K]
+	}
+	ready := make([]named, 0, q.ready.count)
 	for _, list := range q.ready.lists {
 		for it := list.root.next; it != &list.root; it = it.next {
-			byName[fmt.Sprint(it.key)] = it
+			ready = append(ready, named{q.nameOf(it.key), it})
 		}
 	}
-	names := slices.Sorted(maps.Keys(byName))
-	chosen := byName[names[s.Choose(names)]]
+	slices.SortFunc(ready, func(a, b named) int { return cmp.Compare(a.name, b.name) })
+	names := make([]string, len(ready))
+	for i := range ready {
+		names[i] = ready[i].name
+	}
+	chosen := ready[s.Choose(names)].item
 	q.ready.remove(chosen)
 	return chosen
+}
+
+// nameOf returns the formatted key for a Scheduler. The names are kept: each Get sorts all ready keys.
+func (q *Queue[K]) nameOf(key K) string {
+	name, found := q.names[key]
+	if !found {
+		name = fmt.Sprint(key)
+		if q.names == nil {
+			q.names = map[K]string{}
+		}
+		q.names[key] = name
+	}
+	return name
 }

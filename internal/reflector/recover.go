@@ -24,6 +24,9 @@ const (
 	maxNotServedDelay = 2 * time.Second
 	// defaultMaxDelay is the default of Options.MaxDelay.
 	defaultMaxDelay = 5 * time.Second
+	// relistSpread bounds the random time before a relist of a synced reflector whose resourceVersion has expired. A restart of the
+	// server or a compaction expires those of many clients at once.
+	relistSpread = 2 * time.Second
 	// minStableTime is the duration of a stream that resets the backoff.
 	minStableTime = 10 * time.Second
 	// maxDecodeFailures is the number of streams from the same resourceVersion with invalid content before a relist.
@@ -40,7 +43,7 @@ const (
 type Interruption struct {
 	Err       error         // nil if the server closed the stream
 	Relist    bool          // all objects are read again
-	Delay     time.Duration // before the next request, without jitter
+	Delay     time.Duration // before the next request, without jitter and spread
 	Count     int           // of interruptions, including this one
 	NotServed bool          // 404 has exceeded its grace
 }
@@ -134,7 +137,11 @@ func (r *reflector[T]) backOff(ctx context.Context, i Interruption, lasted time.
 		i.Delay = max(i.Delay, time.Duration(seconds)*time.Second)
 	}
 	r.interrupt(i)
-	isServedAgain, err := r.unserved.wait(ctx, retry.Jitter(ctx, i.Delay))
+	delay := retry.Jitter(ctx, i.Delay)
+	if r.state == synced && retry.IsExpired(i.Err) {
+		delay += retry.Random(ctx, relistSpread)
+	}
+	isServedAgain, err := r.unserved.wait(ctx, delay)
 	if err != nil {
 		return r.contextError(ctx)
 	}
