@@ -51,9 +51,10 @@ apitest-diff: ## play OPERATIONS (100,000), drawn from SEED (1), on apitest and 
 		go test -count=1 -timeout 6h -v -run 'ApitestAgainstSandbox|NoRejectionUnnoticed' ./internal/testing/difftest ./internal/testing/probe
 
 SEEDS ?= 10000
+DAYS ?= 20
 .PHONY: simulate
-simulate: ## run the corrected controllers of apitest/simulate and two examples with 10,000 seeds each, and find the defects of the broken ones
-	cd apitest && go test -count=1 -timeout 6h ./simulate -seeds $(SEEDS)
+simulate: ## run the corrected controllers of apitest/simulate and two examples with 10,000 seeds each, find the defects of the broken ones, and play DAYS (20) days
+	cd apitest && go test -count=1 -timeout 6h ./simulate -seeds $(SEEDS) -days $(DAYS)
 
 .PHONY: published
 published: ## find the published defects of operators, and write their table in docs/SIMULATION.md

@@ -8,6 +8,6 @@
 //
 // [Options] has users and RBAC, admission functions, simulated controllers, and handlers for exec, logs and port-forward.
 // [Server.Inject] makes requests fail. [Server.Restart] and [Server.Compact] interrupt clients.
-// [Server.Clock] changes the time. Options.Copy serves a copy of a cluster, made by package clustercopy. [Server.Requests] and [Server.StatesOf] return the past requests and states. Package simulate
+// [Server.Clock] changes the time, [Server.SetUsers] the credentials. Options.Copy serves a copy of a cluster, made by package clustercopy. [Server.Requests] and [Server.StatesOf] return the past requests and states. Package simulate
 // runs a controller many times under random faults. docs/APITEST.md lists the limits of the server.
 package apitest

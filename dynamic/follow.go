@@ -79,7 +79,8 @@ type Interruption struct {
 	Err error
 	// Relist reports that all objects must be read again to find the changes.
 	Relist bool
-	// Delay is the time before the next request, without jitter of up to a half.
+	// Delay is the time before the next request, without jitter of up to a half. After 410 a relist of a synced stream waits up to two
+	// seconds longer, because the resourceVersions of many clients expire at once.
 	Delay time.Duration
 	// Count is the number of interruptions, including this one.
 	Count int

@@ -106,8 +106,8 @@ type figure struct {
 func figures() []figure {
 	return []figure{
 		{"bytes of the heap", func(r *reading) float64 { return float64(r.heap) }, 1.2, 8 << 20},
-		{"goroutines of Run", func(r *reading) float64 { return float64(r.goroutines) }, 1.1, 8},
 		{"watches", func(r *reading) float64 { return float64(r.watches) }, 1.1, 1},
+		{"goroutines of Run", func(r *reading) float64 { return float64(r.goroutines) }, 1.1, 8},
 		{"requests a minute", func(r *reading) float64 { return float64(r.perMinute) }, 1.5, 10},
 	}
 }

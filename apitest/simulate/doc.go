@@ -9,7 +9,8 @@
 //
 // A seed determines the arrival times of requests at the server and of watch events at the controller, the order in which workers
 // get keys from the work queue, the faults of requests, the crashes and restarts of the process, the lag of its API server, and the
-// losses of its lease. A seed repeats a run, request by request. See docs/SIMULATION.md.
+// losses of its lease. A seed repeats a run, request by request. [Day] plays a day with the operations of a cluster. See
+// docs/SIMULATION.md.
 //
 // To be repeatable, every goroutine waits for the scheduler before it sends a request, receives an event or takes a key. The
 // scheduler releases one goroutine at a time, and only while all goroutines of the bubble are blocked. The fault of a request
