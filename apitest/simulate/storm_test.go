@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -96,7 +97,7 @@ func TestDay_NoRelistStorm(t *testing.T) {
 		"server away": {restart(20 * time.Second), all, all * 2 / 3, all},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &day{options: DayOptions{Duration: 2 * time.Hour}, tokenFile: t.TempDir() + "/token", plan: func(d *day) []operation {
+			d := &day{options: DayOptions{Duration: 2 * time.Hour}, tokenFile: filepath.Join(t.TempDir(), "token"), plan: func(d *day) []operation {
 				return []operation{{time.Hour + 10*time.Minute, name, func() { tc.do(d) }}}
 			}}
 			s := &Scenario{Server: stormServer(tc.admitted), Processes: stormProcesses, Run: runCaches}
