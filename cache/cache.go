@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/suspend"
 	"github.com/anykind/anykind/shard"
 )
 
@@ -132,6 +133,7 @@ type Cache[T any] struct {
 	probed    atomic.Pointer[bool] // the answer of ProbeSharding; nil for none
 	started   atomic.Bool
 	abort     context.CancelCauseFunc // ends Run with an error; set before the first object is stored
+	suspended *run                    // of Run; nil unless its stream is suspended
 	stopped   chan struct{}           // closed when Run returns
 	err       error                   // of Run, once stopped is closed
 }
@@ -191,13 +193,15 @@ func (c *Cache[T]) String() string {
 // resource, the cache keeps its objects. After the end of ctx it keeps them, too, unless the cause is [ErrRemoved]. If a function in Options panics, Run ends with a *[PanicError]: the cache would
 // otherwise lack the object of the call.
 func (c *Cache[T]) Run(ctx context.Context) (err error) {
-	if c.started.Swap(true) {
+	if !suspend.From(ctx).IsSuspended() && c.started.Swap(true) {
 		return errors.New("run a cache: it runs already, or has run (make another with New)")
 	}
 	err = fmt.Errorf("run cache %s: its goroutine was ended by runtime.Goexit", c)
 	defer func() { // also after a panic or Goexit
-		c.err = err
-		close(c.stopped)
+		if !errors.Is(err, suspend.Err) {
+			c.err = err
+			close(c.stopped)
+		}
 	}()
 	defer c.recoverPanic(&err)
 	err = c.follow(ctx)
@@ -207,37 +211,37 @@ func (c *Cache[T]) Run(ctx context.Context) (err error) {
 	return err
 }
 
+// run is the state of Run. It outlasts a suspension of the stream, see package internal/suspend.
+type run struct {
+	ctx        context.Context //nolint:containedctx // of the stream
+	abort      context.CancelCauseFunc
+	background sync.WaitGroup
+	opts       *dynamic.FollowOptions // nil for partitions
+}
+
+// follow starts or continues a run until it ends or is suspended.
 func (c *Cache[T]) follow(parent context.Context) (err error) {
-	var background sync.WaitGroup
-	defer background.Wait()
-	ctx, abort := context.WithCancelCause(parent)
-	defer abort(nil)
-	c.abort = abort
+	r := c.suspended
+	if r == nil {
+		r = c.newRun(parent)
+	}
+	c.suspended = nil
 	defer func() {
-		if failure := context.Cause(ctx); failure != nil && parent.Err() == nil { // by abort
+		if errors.Is(err, suspend.Err) {
+			c.suspended = r
+			return
+		}
+		err = c.mutations.result(c.String(), err)
+		if failure := context.Cause(r.ctx); failure != nil && parent.Err() == nil { // by abort
 			err = failure
 		}
+		r.abort(nil)
+		r.background.Wait()
 	}()
-	if c.opts.ResyncPeriod > 0 {
-		background.Go(func() { c.resync(ctx) })
+	if r.opts == nil {
+		return c.followPartitions(suspend.With(r.ctx, nil))
 	}
-	defer func() { err = c.mutations.result(c.String(), err) }()
-	if c.isPartitioned() {
-		return c.followPartitions(ctx)
-	}
-	followOpts := c.followOptions()
-	followOpts.KnownObjects = c.knownObjects()
-	audit := c.newAuditor(nil, c.source)
-	if audit != nil {
-		background.Go(func() { audit.run(ctx) })
-	}
-	followOpts.Relist = audit.requests()
-	followOpts.OnProgress = func(resourceVersion string) {
-		c.setResourceVersion("", resourceVersion)
-		audit.progress(resourceVersion)
-	}
-	followOpts.OnInterruption = func(i dynamic.Interruption) { c.handleInterruption("", i) }
-	for change, err := range c.source.Follow(ctx, followOpts) {
+	for change, err := range c.source.Follow(r.ctx, r.opts) {
 		if err != nil {
 			return err
 		}
@@ -246,6 +250,32 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 		}
 	}
 	return fmt.Errorf("run cache %s: its source ended without an error", c)
+}
+
+// newRun starts the goroutines beside the stream.
+func (c *Cache[T]) newRun(parent context.Context) *run {
+	r := &run{}
+	r.ctx, r.abort = context.WithCancelCause(parent)
+	c.abort = r.abort
+	if c.opts.ResyncPeriod > 0 {
+		r.background.Go(func() { c.resync(r.ctx) })
+	}
+	if c.isPartitioned() {
+		return r
+	}
+	r.opts = c.followOptions()
+	r.opts.KnownObjects = c.knownObjects()
+	audit := c.newAuditor(nil, c.source)
+	if audit != nil {
+		r.background.Go(func() { audit.run(r.ctx) })
+	}
+	r.opts.Relist = audit.requests()
+	r.opts.OnProgress = func(resourceVersion string) {
+		c.setResourceVersion("", resourceVersion)
+		audit.progress(resourceVersion)
+	}
+	r.opts.OnInterruption = func(i dynamic.Interruption) { c.handleInterruption("", i) }
+	return r
 }
 
 func (c *Cache[T]) followOptions() *dynamic.FollowOptions {

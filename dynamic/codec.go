@@ -212,6 +212,8 @@ func (r objectReader) typeMeta() metav1.TypeMeta { return r.list.TypeMeta() }
 
 type objectEvents struct{ events *unstructured.WatchDecoder }
 
+func (r objectEvents) hasBuffered() bool { return r.events.Buffered() > 0 }
+
 func (r objectEvents) next() (itemEvent, error) {
 	event, err := r.events.Next()
 	if err == nil && event.Type == watch.Error {
@@ -249,6 +251,8 @@ func (r lazyReader) next() (item, error) {
 }
 
 type lazyEvents struct{ events *unstructured.WatchDecoder }
+
+func (r lazyEvents) hasBuffered() bool { return r.events.Buffered() > 0 }
 
 func (r lazyEvents) next() (itemEvent, error) {
 	event, err := r.events.NextLazy()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/internal/reflector"
+	"github.com/anykind/anykind/internal/suspend"
 	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -136,54 +137,88 @@ func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[C
 	}
 }
 
-// follow is the state of a Follow besides its reflector.
+// follow is the state of a Follow.
 type follow struct {
+	ctx        context.Context //nolint:containedctx // of the requests
+	cancel     context.CancelFunc
 	source     objectSource
 	definition definition
+	reflector  *reflector.Reflector[item]
 }
 
 // follow runs a reflector whose events have no Object for an inferred deletion.
 func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, emit func(*reflector.Event[item]) error) error {
-	isTable := e.representation.kind == tableKind
-	if isTable && e.representation.include == metav1.IncludeNone {
-		return e.invalid("follow", "", "rows without an object cannot be told apart (use Tables(metav1.IncludeMetadata))")
-	}
-	if opts.ResourceVersion != "" && opts.KnownObjects == nil {
-		return e.invalid("follow", "", "a ResourceVersion needs the KnownObjects of that version")
-	}
-	if opts.Shard.IsNothing() {
-		return e.invalid("follow", "", "the shard selects no object")
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	f := &follow{newObjectSource(e, form, &opts), newDefinition(ctx, e)}
-	defer f.definition.lookups.Wait()
-	defer cancel()
-	options := reflector.Options[item]{
-		Source: &f.source, Emit: emit, Known: opts.KnownObjects, ResourceVersion: opts.ResourceVersion, Evidence: &f.definition,
-		Relist:    opts.Relist,
-		ListFirst: isTable, // rows are printed, in the order of a list
-	}
-	if report := opts.OnProgress; report != nil {
-		options.OnProgress = func(resourceVersion string) error { report(resourceVersion); return nil }
-	}
-	if report := opts.OnInterruption; report != nil {
-		options.OnInterruption = func(i reflector.Interruption) {
-			if i.NotServed {
-				i.Err = f.definition.notServedError(i.Err)
-			}
-			report(Interruption(i))
+	suspension := suspend.From(ctx)
+	f, isResumed := suspension.Resume().(*follow)
+	if !isResumed {
+		var err error
+		if f, err = e.newFollow(ctx, form, &opts); err != nil {
+			return err
 		}
+		f.reflector.CanSuspend = suspension != nil && opts.Relist == nil
 	}
-	err := reflector.Run(ctx, options)
+	isSuspended := false
+	defer func() {
+		if !isSuspended {
+			f.cancel()
+			f.definition.lookups.Wait()
+		}
+	}()
+	f.setCallbacks(&opts, emit)
+	err := f.reflector.Run(f.ctx)
+	if isSuspended = errors.Is(err, suspend.Err); isSuspended {
+		f.setCallbacks(&FollowOptions{}, nil)
+		suspension.Suspend(f, f.reflector.Wait)
+	}
 	switch {
-	case errors.Is(err, errStopped):
+	case isSuspended, errors.Is(err, errStopped):
 		return err
-	case ctx.Err() != nil:
+	case f.ctx.Err() != nil:
 		return fmt.Errorf("follow %s: %w", e, err)
 	case apierrors.IsNotFound(err):
 		return f.definition.notServedError(err)
 	default:
 		return err
+	}
+}
+
+func (e *endpoint) newFollow(ctx context.Context, form form, opts *FollowOptions) (*follow, error) {
+	isTable := e.representation.kind == tableKind
+	if isTable && e.representation.include == metav1.IncludeNone {
+		return nil, e.invalid("follow", "", "rows without an object cannot be told apart (use Tables(metav1.IncludeMetadata))")
+	}
+	if opts.ResourceVersion != "" && opts.KnownObjects == nil {
+		return nil, e.invalid("follow", "", "a ResourceVersion needs the KnownObjects of that version")
+	}
+	if opts.Shard.IsNothing() {
+		return nil, e.invalid("follow", "", "the shard selects no object")
+	}
+	f := &follow{}
+	f.ctx, f.cancel = context.WithCancel(ctx)
+	f.source = newObjectSource(e, form, opts)
+	f.definition = newDefinition(f.ctx, e)
+	f.reflector = reflector.New(reflector.Options[item]{
+		Source: &f.source, Known: opts.KnownObjects, ResourceVersion: opts.ResourceVersion, Evidence: &f.definition, Relist: opts.Relist,
+		ListFirst: isTable, // rows are printed, in the order of a list
+	})
+	return f, nil
+}
+
+// setCallbacks sets the functions of the caller.
+func (f *follow) setCallbacks(opts *FollowOptions, emit func(*reflector.Event[item]) error) {
+	f.reflector.Emit = emit
+	f.reflector.OnProgress = nil
+	if report := opts.OnProgress; report != nil {
+		f.reflector.OnProgress = func(resourceVersion string) error { report(resourceVersion); return nil }
+	}
+	f.reflector.OnInterruption = nil
+	if report := opts.OnInterruption; report != nil {
+		f.reflector.OnInterruption = func(i reflector.Interruption) {
+			if i.NotServed {
+				i.Err = f.definition.notServedError(i.Err)
+			}
+			report(Interruption(i))
+		}
 	}
 }
 

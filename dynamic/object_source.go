@@ -90,6 +90,19 @@ func (s reflectorStream) Next(event *reflector.Event[item]) error {
 
 func (s reflectorStream) Close() { s.close() }
 
+// Suspend implements reflector.Suspender.
+func (s reflectorStream) Suspend() bool {
+	decoder, isJSON := s.events.(interface{ hasBuffered() bool })
+	if !isJSON || s.err != nil || decoder.hasBuffered() {
+		return false
+	}
+	s.events = nil
+	return true
+}
+
+// Wait implements reflector.Suspender.
+func (s reflectorStream) Wait() { s.body.wait() }
+
 func (s *objectSource) setEvent(event *reflector.Event[item], eventType watch.EventType, obj item) {
 	meta := obj.meta()
 	event.Key = reflector.NewKey(meta.GetNamespace(), meta.GetName())

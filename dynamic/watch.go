@@ -98,7 +98,9 @@ func (h *Handle[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Se
 // watchStream is an accepted watch whose objects are not converted.
 type watchStream struct {
 	endpoint   *endpoint
-	events     eventReader
+	form       form
+	interner   *jsonread.Interner // or nil
+	events     eventReader        // nil while the stream is suspended
 	isProtobuf bool
 	err        error                                      // returned by all later calls of next
 	version    string                                     // of the last event, if reopen is set
@@ -120,16 +122,19 @@ func (e *endpoint) openWatch(ctx context.Context, form form, interner *jsonread.
 		return nil, err
 	}
 	body := &errorRecorder{ReadCloser: response.Body}
+	form = formOf(form, response.Header)
 	return &watchStream{
-		endpoint: e, body: body,
-		events:     formOf(form, response.Header).readEvents(e, body, interner),
-		isProtobuf: isProtobuf(response.Header),
+		endpoint: e, form: form, interner: interner, body: body,
+		events: form.readEvents(e, body, interner), isProtobuf: isProtobuf(response.Header),
 	}, nil
 }
 
 func (s *watchStream) next() (itemEvent, error) {
 	if s.err != nil {
 		return itemEvent{}, s.err
+	}
+	if s.events == nil {
+		s.events = s.form.readEvents(s.endpoint, s.body, s.interner)
 	}
 	event, err := s.events.next()
 	if err != nil && s.endpoint.fallBackToJSON(err) && s.reopen != nil {
@@ -211,15 +216,34 @@ func (e *endpoint) watchRequest(opts *metav1.ListOptions) (*transport.Request, e
 // errorRecorder is a response body. It records the error of its last read.
 type errorRecorder struct {
 	io.ReadCloser
-	err error
+	err   error
+	first [firstBytes]byte
+	ahead []byte // the unread bytes of first
 }
 
-func (r *errorRecorder) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	if err != nil {
+// firstBytes is the number of bytes that a suspended watch reads ahead.
+const firstBytes = 32
+
+func (r *errorRecorder) Read(p []byte) (n int, err error) {
+	switch {
+	case len(r.ahead) > 0:
+		n = copy(p, r.ahead)
+		r.ahead = r.ahead[n:]
+		return n, nil
+	case r.err != nil:
+		return 0, r.err
+	}
+	if n, err = r.ReadCloser.Read(p); err != nil {
 		r.err = err
 	}
 	return n, err
+}
+
+// wait waits for input or an error.
+func (r *errorRecorder) wait() {
+	n, err := r.ReadCloser.Read(r.first[:])
+	r.ahead = r.first[:n]
+	r.err = err
 }
 
 // isStatus reports whether obj is a Status, which some aggregated API servers send without an apiVersion.

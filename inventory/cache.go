@@ -133,11 +133,7 @@ func (c *Cache) run(ctx context.Context, abort context.CancelCauseFunc) {
 	all.Go(func() { c.refresh(ctx, notify) })
 	start := func(resource *discovery.Resource, namespaces []string) *kind {
 		k := newKind(ctx, c, resource, namespaces)
-		all.Go(func() {
-			if err := k.run(); err != nil {
-				abort(err)
-			}
-		})
+		k.start(&all, abort)
 		return k
 	}
 	all.Go(func() { c.followPermitted(ctx, start) })

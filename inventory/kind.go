@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/suspend"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -31,6 +32,8 @@ type kind struct {
 	cache *cache.Cache[unstructured.Lazy]
 	ctx   context.Context //nolint:containedctx // the lifetime of the kind
 	stop  context.CancelCauseFunc
+	// suspension is the state of the stream in ctx.
+	suspension suspend.State
 
 	// owner.mu guards resource and rank.
 	resource *discovery.Resource
@@ -61,7 +64,7 @@ type streamState struct {
 func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource, namespaces []string) *kind {
 	k := &kind{owner: owner, resource: resource, canBeLimited: owner.opts.Namespaces == nil && resource.Namespaced}
 	k.isLimited = k.canBeLimited && namespaces != nil
-	k.ctx, k.stop = context.WithCancelCause(ctx)
+	k.ctx, k.stop = context.WithCancelCause(suspend.With(ctx, &k.suspension))
 	handle := dynamic.As[unstructured.Lazy](owner.client.ForAPIResource(resource)).AllNamespaces()
 	pack := &packer{pack: owner.packSmall, len: func() int { return k.cache.Len() }}
 	opts := &cache.Options[unstructured.Lazy]{
@@ -87,14 +90,24 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource, na
 	return k
 }
 
-// run runs the cache until ctx ends or the kind is stopped. Its error is a defect.
-func (k *kind) run() error {
-	defer k.stop(nil)
-	err := k.cache.Run(k.ctx)
-	if k.ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+// start runs the cache until ctx ends or the kind is stopped. An error of the cache is a defect, with which abort is called. Each
+// goroutine ends while the stream is suspended, so that a kind without changes has a small stack.
+func (k *kind) start(all *sync.WaitGroup, abort context.CancelCauseFunc) {
+	all.Go(func() {
+		err := k.cache.Run(k.ctx)
+		if errors.Is(err, suspend.Err) {
+			all.Go(func() {
+				k.suspension.Wait()
+				k.start(all, abort)
+			})
+			return
+		}
+		isStopped := k.ctx.Err() != nil && errors.Is(err, context.Canceled)
+		k.stop(nil)
+		if err != nil && !isStopped {
+			abort(err)
+		}
+	})
 }
 
 // isSame reports whether a resource has the same objects, in this or a different version.
@@ -224,6 +237,9 @@ func (s *source) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.S
 			switch {
 			case errors.Is(err, errStopped):
 				return
+			case errors.Is(err, suspend.Err):
+				yield(dynamic.Change[unstructured.Lazy]{}, err)
+				return
 			case ctx.Err() != nil:
 				yield(dynamic.Change[unstructured.Lazy]{}, retry.WithContextError(ctx, err))
 				return
@@ -246,9 +262,12 @@ func (s *source) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.S
 
 // follow follows the handle until an error or the end of ctx.
 func (s *source) follow(ctx context.Context, opts *dynamic.FollowOptions, yield func(dynamic.Change[unstructured.Lazy], error) bool) error {
-	release, err := s.kind.owner.lists.Acquire(ctx)
-	if err != nil {
-		return err
+	release := func() {}
+	if !suspend.From(ctx).IsSuspended() {
+		var err error
+		if release, err = s.kind.owner.lists.Acquire(ctx); err != nil {
+			return err
+		}
 	}
 	defer func() { release() }()
 	changed := *opts

@@ -54,6 +54,9 @@ func (d *WatchDecoder) Next() (WatchEvent[Object], error) { return nextEvent(d, 
 // alternate.
 func (d *WatchDecoder) NextLazy() (WatchEvent[Lazy], error) { return nextEvent(d, lazyDecoder{}) }
 
+// Buffered returns the number of bytes read behind the last event, without white space before the next event.
+func (d *WatchDecoder) Buffered() int { return d.r.Buffered() }
+
 func nextEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (WatchEvent[T], error) {
 	var event WatchEvent[T]
 	if d.err == nil {

@@ -35,6 +35,14 @@ func (b *buffer) Offset() int64 { return b.dropped + int64(b.pos) }
 // Size returns the size of the buffer, in bytes.
 func (b *buffer) Size() int { return len(b.buf) }
 
+// Buffered skips white space in the buffer and returns the number of bytes behind it.
+func (b *buffer) Buffered() int {
+	for b.pos < b.end && isSpace(b.buf[b.pos]) {
+		b.pos++
+	}
+	return b.end - b.pos
+}
+
 // GrowTo lets the buffer grow to size bytes while input arrives faster than it is read.
 func (b *buffer) GrowTo(size int) { b.maxLen = size }
 

@@ -64,7 +64,7 @@ func (t *idleTimeout) awaitInitialEvent(received watch.EventType) {
 }
 
 // explain returns the idle timeout's error if the timeout caused err. Otherwise it returns err.
-func (r *reflector[T]) explain(idle *idleTimeout, err error) error {
+func (r *Reflector[T]) explain(idle *idleTimeout, err error) error {
 	if errors.Is(context.Cause(idle.ctx), errIdle) {
 		return r.Source.IdleError(idle.err)
 	}

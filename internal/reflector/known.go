@@ -49,7 +49,7 @@ func (v versions) Keys() iter.Seq2[string, string] {
 }
 
 // knownVersion returns the last emitted version of an object.
-func (r *reflector[T]) knownVersion(key Key) (version Version, found bool) {
+func (r *Reflector[T]) knownVersion(key Key) (version Version, found bool) {
 	if r.emitted != nil {
 		version, found = r.emitted[key]
 		return version, found
@@ -59,18 +59,18 @@ func (r *reflector[T]) knownVersion(key Key) (version Version, found bool) {
 }
 
 // setKnown records an object's version, unless the caller keeps the objects.
-func (r *reflector[T]) setKnown(key Key, version Version) {
+func (r *Reflector[T]) setKnown(key Key, version Version) {
 	if r.emitted != nil {
 		r.emitted[key] = version
 	}
 }
 
-func (r *reflector[T]) removeKnown(key Key) {
+func (r *Reflector[T]) removeKnown(key Key) {
 	delete(r.emitted, key)
 	delete(r.missing, key)
 }
 
-func (r *reflector[T]) hasKnown() bool {
+func (r *Reflector[T]) hasKnown() bool {
 	for range r.Known.Keys() {
 		return true
 	}
@@ -78,7 +78,7 @@ func (r *reflector[T]) hasKnown() bool {
 }
 
 // beginRelist marks all known objects as missing. Received objects are removed from missing.
-func (r *reflector[T]) beginRelist() {
+func (r *Reflector[T]) beginRelist() {
 	r.missing = map[Key]struct{}{}
 	for namespace, name := range r.Known.Keys() {
 		r.missing[NewKey(namespace, name)] = struct{}{}
@@ -86,7 +86,7 @@ func (r *reflector[T]) beginRelist() {
 }
 
 // deleteMissing emits a deletion for each object not received in the current relist.
-func (r *reflector[T]) deleteMissing() error {
+func (r *Reflector[T]) deleteMissing() error {
 	for key := range r.missing {
 		version, found := r.knownVersion(key)
 		r.removeKnown(key)

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestReflector_SharesStringsOfEmittedObjects has an object that a relist returns unchanged, which is dropped, and then changed.
 func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 	var emitted []Event[int]
-	r := newReflector(Options[int]{Emit: func(event *Event[int]) error {
+	r := New(Options[int]{Emit: func(event *Event[int]) error {
 		emitted = append(emitted, *event)
 		return nil
 	}})

@@ -26,7 +26,7 @@ type Evidence interface {
 }
 
 // handleNotServed emits NotServed once. If the objects are known to be gone, it then emits their deletion.
-func (r *reflector[T]) handleNotServed() error {
+func (r *Reflector[T]) handleNotServed() error {
 	if r.state != notServed { // 404 may return after another error
 		r.version = ""
 		r.state = notServed

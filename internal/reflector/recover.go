@@ -58,7 +58,7 @@ func (e *InvalidEventError) Unwrap() error { return e.Err }
 
 // delay returns the delay after the n-th consecutive failure, err. Denials and 404 have a shorter delay while they may be terminal,
 // so that the caller gets the error soon.
-func (r *reflector[T]) delay(n int, err error) time.Duration {
+func (r *Reflector[T]) delay(n int, err error) time.Duration {
 	delay := retry.Backoff{Min: 100 * time.Millisecond, Max: cmp.Or(r.MaxDelay, defaultMaxDelay)}.Delay(n)
 	switch {
 	case r.MaxDelay != 0:
@@ -74,7 +74,7 @@ func (r *reflector[T]) delay(n int, err error) time.Duration {
 
 // recover handles the end of a stream: it emits NotServed, chooses between resuming and relisting, and waits before the next
 // stream. err is nil if the server closed the stream. Run returns the error of recover.
-func (r *reflector[T]) recover(ctx context.Context, err error, lasted time.Duration) error {
+func (r *Reflector[T]) recover(ctx context.Context, err error, lasted time.Duration) error {
 	if ctx.Err() != nil {
 		return r.contextError(ctx)
 	}
@@ -112,7 +112,7 @@ func (r *reflector[T]) recover(ctx context.Context, err error, lasted time.Durat
 }
 
 // recordError records denials. It reports whether err ends Run.
-func (r *reflector[T]) recordError(err error) (isTerminal bool) {
+func (r *Reflector[T]) recordError(err error) (isTerminal bool) {
 	denied := r.denials.Record(err)
 	switch {
 	case denied || apierrors.IsNotFound(err) && !r.unserved.exceedsGrace():
@@ -125,7 +125,7 @@ func (r *reflector[T]) recordError(err error) (isTerminal bool) {
 }
 
 // backOff calls OnInterruption and waits. The delay grows with each consecutive short stream.
-func (r *reflector[T]) backOff(ctx context.Context, i Interruption, lasted time.Duration) error {
+func (r *Reflector[T]) backOff(ctx context.Context, i Interruption, lasted time.Duration) error {
 	if lasted >= minStableTime {
 		r.failures = 0
 	}
@@ -152,7 +152,7 @@ func (r *reflector[T]) backOff(ctx context.Context, i Interruption, lasted time.
 }
 
 // interrupt counts an interruption and calls OnInterruption.
-func (r *reflector[T]) interrupt(i Interruption) {
+func (r *Reflector[T]) interrupt(i Interruption) {
 	r.interruptions++
 	i.Count = r.interruptions
 	if r.OnInterruption != nil {
@@ -161,7 +161,7 @@ func (r *reflector[T]) interrupt(i Interruption) {
 }
 
 // contextError returns the error after the end of ctx. Before the first Synced it includes the last error.
-func (r *reflector[T]) contextError(ctx context.Context) error {
+func (r *Reflector[T]) contextError(ctx context.Context) error {
 	if r.hasSynced() || r.lastErr == nil {
 		return retry.ContextError(ctx)
 	}

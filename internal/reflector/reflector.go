@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/suspend"
 )
 
 // Types of events without an object.
@@ -83,28 +84,37 @@ type Options[T any] struct {
 	FirstDenialGrace time.Duration
 	// MaxDelay bounds the delay between requests. The default is five seconds, and less for 404.
 	MaxDelay time.Duration
-	// Relist requests a relist with each received value. nil never does.
+	// Relist requests a relist with each received value. nil never does. It excludes CanSuspend.
 	Relist <-chan struct{}
+	// CanSuspend lets Run return suspend.Err while it waits for an event. The caller calls Wait, and then Run with the same ctx.
+	CanSuspend bool
 }
 
+// Run is [Reflector.Run] of a new Reflector.
+func Run[T any](ctx context.Context, opts Options[T]) error { return New(opts).Run(ctx) }
+
 // Run lists and watches until a terminal error occurs, ctx ends, or a callback returns an error.
-func Run[T any](ctx context.Context, opts Options[T]) error {
-	r := newReflector(opts)
+func (r *Reflector[T]) Run(ctx context.Context) error {
 	defer r.unserved.end()
 	for {
-		start := time.Now()
-		err := r.listAndWatchUntilRequest(ctx)
-		if r.stopped != nil {
-			return r.stopped
+		if r.suspended == nil {
+			r.began = time.Now()
 		}
-		if err := r.recover(ctx, err, time.Since(start)); err != nil {
+		err := r.listAndWatchUntilRequest(ctx)
+		switch {
+		case r.stopped != nil:
+			return r.stopped
+		case r.suspended != nil:
+			return suspend.Err
+		}
+		if err := r.recover(ctx, err, time.Since(r.began)); err != nil {
 			return err
 		}
 	}
 }
 
-// reflector is the state of a Run.
-type reflector[T any] struct {
+// Reflector is the state of a Run.
+type Reflector[T any] struct {
 	Options[T]
 
 	state   state
@@ -115,6 +125,9 @@ type reflector[T any] struct {
 	stopped error            // from a callback
 	event   Event[T]         // of a watch
 	marker  Event[T]         // emitted without an object
+
+	began     time.Time     // the start of the current list or watch
+	suspended *openWatch[T] // nil unless Run is suspended
 
 	interruptions  int
 	failures       int // consecutive short streams
@@ -135,8 +148,9 @@ const (
 	returned                 // Started again after NotServed
 )
 
-func newReflector[T any](opts Options[T]) *reflector[T] {
-	r := &reflector[T]{Options: opts, version: opts.ResourceVersion, denials: retry.Denials{Grace: cmp.Or(opts.FirstDenialGrace, firstDenialGrace)}}
+// New returns a Reflector that has not sent a request yet.
+func New[T any](opts Options[T]) *Reflector[T] {
+	r := &Reflector[T]{Options: opts, version: opts.ResourceVersion, denials: retry.Denials{Grace: cmp.Or(opts.FirstDenialGrace, firstDenialGrace)}}
 	if r.Known == nil {
 		r.emitted = versions{}
 		r.Known = r.emitted
@@ -144,15 +158,19 @@ func newReflector[T any](opts Options[T]) *reflector[T] {
 	return r
 }
 
-func (r *reflector[T]) hasSynced() bool { return r.state >= synced }
+func (r *Reflector[T]) hasSynced() bool { return r.state >= synced }
 
-func (r *reflector[T]) usesWatchList() bool {
+func (r *Reflector[T]) usesWatchList() bool {
 	return !r.ListFirst && !r.pages && r.watchList.isUsable()
 }
 
 // listAndWatch watches until an error occurs or the server closes the stream; the latter returns nil. Without a resourceVersion
-// the watch begins with all objects or follows a list.
-func (r *reflector[T]) listAndWatch(ctx context.Context) error {
+// the watch begins with all objects or follows a list. It also returns after it has set r.suspended, and then continues that watch.
+func (r *Reflector[T]) listAndWatch(ctx context.Context) error {
+	if w := r.suspended; w != nil {
+		r.suspended = nil
+		return r.receive(w, false)
+	}
 	isRelist := r.version == ""
 	isWatchList := isRelist && r.usesWatchList()
 	if isRelist {
@@ -165,23 +183,15 @@ func (r *reflector[T]) listAndWatch(ctx context.Context) error {
 	}
 	// The server closes the stream after a random time, so that many watches do not reconnect at once. A longer stream is dead.
 	seconds := 300 + int64(retry.Random(ctx, 299*time.Second)/time.Second)
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+time.Minute)
-	defer cancel()
-	ctx, idle := withIdleTimeout(ctx)
-	defer idle.cancel()
 	opts := metav1.ListOptions{ResourceVersion: r.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
-	if !isWatchList {
-		idle.Stop() // nothing is sent while nothing changes
-		return r.watch(ctx, opts, idle, false)
+	if isWatchList {
+		opts.SendInitialEvents = new(true)
+		opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	opts.SendInitialEvents = new(true)
-	opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-	err := r.watch(ctx, opts, idle, true)
-	r.watchList.record(r.version != "", err)
-	return err
+	return r.watch(ctx, opts, isWatchList)
 }
 
-func (r *reflector[T]) list(ctx context.Context) error {
+func (r *Reflector[T]) list(ctx context.Context) error {
 	ctx, idle := withIdleTimeout(ctx)
 	defer idle.cancel()
 	version, err := r.Source.List(ctx, func(event *Event[T]) error {
@@ -205,47 +215,90 @@ func (r *reflector[T]) list(ctx context.Context) error {
 	return r.complete(version)
 }
 
-// watch handles the events of a watch. With initial events the idle timeout applies until their end.
-func (r *reflector[T]) watch(ctx context.Context, opts metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
+// openWatch is a watch with its timeouts.
+type openWatch[T any] struct {
+	stream           Stream[T]
+	idle             *idleTimeout
+	cancel           context.CancelFunc
+	hasInitialEvents bool
+}
+
+func (w *openWatch[T]) close() {
+	w.stream.Close()
+	w.idle.cancel()
+	w.cancel()
+}
+
+// watch opens a watch and handles its events. With initial events the idle timeout applies until their end.
+func (r *Reflector[T]) watch(ctx context.Context, opts metav1.ListOptions, hasInitialEvents bool) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(*opts.TimeoutSeconds)*time.Second+time.Minute)
+	ctx, idle := withIdleTimeout(ctx)
+	if !hasInitialEvents {
+		idle.Stop() // nothing is sent while nothing changes
+	}
 	stream, err := r.Source.Watch(ctx, opts)
 	if err != nil {
-		return r.explain(idle, err)
+		err = r.explain(idle, err)
+		idle.cancel()
+		cancel()
+		r.recordWatchList(hasInitialEvents, err)
+		return err
 	}
-	defer stream.Close()
+	w := &openWatch[T]{stream, idle, cancel, hasInitialEvents}
 	r.denials.Grace = 0
-	if r.version != "" { // the stream is resumed, so the version is current
+	return r.receive(w, true)
+}
+
+func (r *Reflector[T]) recordWatchList(isWatchList bool, err error) {
+	if isWatchList {
+		r.watchList.record(r.version != "", err)
+	}
+}
+
+// receive handles the events of a new or a resumed watch, and closes it unless it is suspended.
+func (r *Reflector[T]) receive(w *openWatch[T], isNew bool) (err error) {
+	defer func() {
+		if r.suspended == nil {
+			w.close()
+			r.recordWatchList(w.hasInitialEvents, err)
+		}
+	}()
+	if isNew && r.version != "" { // the stream continues another, so the version is current
 		if err := r.resume(); err != nil {
 			return err
 		}
 	}
-	if hasInitialEvents {
-		idle.awaitInitialEvent(watch.Added)
+	if isNew && w.hasInitialEvents {
+		w.idle.awaitInitialEvent(watch.Added)
 	}
-	for {
+	for isSilent := isNew; ; isSilent = r.event.Type == watch.Bookmark {
+		if isSilent && r.suspend(w) {
+			return nil
+		}
 		r.event = Event[T]{}
-		err := stream.Next(&r.event)
+		err := w.stream.Next(&r.event)
 		if err == io.EOF { //nolint:errorlint // the end
 			return nil
 		}
 		if err != nil {
-			return r.explain(idle, err)
+			return r.explain(w.idle, err)
 		}
 		received := r.event.Type
 		if r.version == "" && received == watch.Bookmark && !r.event.InitialEventsDone {
 			continue // a bookmark within the initial events changes neither version nor idle timeout
 		}
-		idle.Stop()
+		w.idle.Stop()
 		if err := r.handleEvent(&r.event); err != nil {
 			return err
 		}
-		if hasInitialEvents && r.version == "" {
-			idle.awaitInitialEvent(received)
+		if w.hasInitialEvents && r.version == "" {
+			w.idle.awaitInitialEvent(received)
 		}
 	}
 }
 
 // handleEvent emits the change of an event. After the initial events it adopts the event's resourceVersion.
-func (r *reflector[T]) handleEvent(event *Event[T]) error {
+func (r *Reflector[T]) handleEvent(event *Event[T]) error {
 	err := r.start()
 	switch {
 	case err != nil:
@@ -267,7 +320,7 @@ func (r *reflector[T]) handleEvent(event *Event[T]) error {
 }
 
 // start emits Started unless it has been emitted. Its call means that the server serves the resource.
-func (r *reflector[T]) start() error {
+func (r *Reflector[T]) start() error {
 	r.unserved.end()
 	switch r.state {
 	case connecting:
@@ -281,7 +334,7 @@ func (r *reflector[T]) start() error {
 }
 
 // handleExisting emits an existing object, unless this version has been emitted.
-func (r *reflector[T]) handleExisting(event *Event[T]) error {
+func (r *Reflector[T]) handleExisting(event *Event[T]) error {
 	previous, isKnown := r.knownVersion(event.Key)
 	delete(r.missing, event.Key)
 	if isKnown && previous == event.Version && event.ResourceVersion != "" { // it may have changed
@@ -302,7 +355,7 @@ func (r *reflector[T]) handleExisting(event *Event[T]) error {
 }
 
 // handleDeleted emits a deletion, unless the object was never emitted.
-func (r *reflector[T]) handleDeleted(event *Event[T]) error {
+func (r *Reflector[T]) handleDeleted(event *Event[T]) error {
 	if _, isKnown := r.knownVersion(event.Key); !isKnown {
 		return nil
 	}
@@ -311,7 +364,7 @@ func (r *reflector[T]) handleDeleted(event *Event[T]) error {
 }
 
 // complete ends the initial list or a relist at a resourceVersion. Known objects missing from it are deleted.
-func (r *reflector[T]) complete(version string) error {
+func (r *Reflector[T]) complete(version string) error {
 	if err := r.deleteMissing(); err != nil {
 		return err
 	}
@@ -321,7 +374,7 @@ func (r *reflector[T]) complete(version string) error {
 }
 
 // resume ends the initial list of a reflector that began with a resourceVersion.
-func (r *reflector[T]) resume() error {
+func (r *Reflector[T]) resume() error {
 	if r.state != connecting {
 		return r.progress()
 	}
@@ -332,7 +385,7 @@ func (r *reflector[T]) resume() error {
 }
 
 // setCurrent reports the version up to which all changes have been emitted, and emits Synced unless it has been emitted.
-func (r *reflector[T]) setCurrent() error {
+func (r *Reflector[T]) setCurrent() error {
 	if err := r.progress(); err != nil {
 		return err
 	}
@@ -346,7 +399,7 @@ func (r *reflector[T]) setCurrent() error {
 	return r.emitMarker(Event[T]{Type: Synced})
 }
 
-func (r *reflector[T]) progress() error {
+func (r *Reflector[T]) progress() error {
 	if r.OnProgress == nil {
 		return nil
 	}
@@ -354,17 +407,17 @@ func (r *reflector[T]) progress() error {
 	return r.stopped
 }
 
-func (r *reflector[T]) emitInferredDelete(key Key, version Version) error {
+func (r *Reflector[T]) emitInferredDelete(key Key, version Version) error {
 	return r.emitMarker(Event[T]{Type: watch.Deleted, Key: key, Version: version, FinalStateUnknown: true})
 }
 
 // emitMarker emits an event that was not received.
-func (r *reflector[T]) emitMarker(event Event[T]) error {
+func (r *Reflector[T]) emitMarker(event Event[T]) error {
 	r.marker = event
 	return r.emit(&r.marker)
 }
 
-func (r *reflector[T]) emit(event *Event[T]) error {
+func (r *Reflector[T]) emit(event *Event[T]) error {
 	r.stopped = r.Emit(event)
 	return r.stopped
 }

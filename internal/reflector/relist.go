@@ -11,7 +11,7 @@ var errRelistRequested = errors.New("a relist was requested")
 
 // listAndWatchUntilRequest is listAndWatch, ended with errRelistRequested by a value of Options.Relist. The relist is by pages: the
 // objects of the initial events of a watch are always those of the server's watch cache.
-func (r *reflector[T]) listAndWatchUntilRequest(ctx context.Context) error {
+func (r *Reflector[T]) listAndWatchUntilRequest(ctx context.Context) error {
 	if r.Relist == nil {
 		return r.listAndWatch(ctx)
 	}
