@@ -117,8 +117,7 @@ type Cache[T any] struct {
 	// writer blocks new readers, and no goroutine locks mu twice.
 	mu        sync.RWMutex
 	objects   objects[T]
-	indexes   map[string]*index[T]
-	shared    map[string]*SharedIndex[T] // of Options.SharedIndexes, by name; does not change
+	indexes   []*index[T] // of Options.Indexes and SharedIndexes; does not change
 	consumers map[*consumer[T]]struct{}
 	streams   map[string]*streamState // by namespace of the scope, or "" only; see streamOf
 	scope     scope
@@ -150,8 +149,7 @@ func KeyOf(obj interface {
 func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
 		source: source, opts: *cmp.Or(opts, &Options[T]{}), metaOf: func(obj *T) metaObject { return P(obj) },
-		objects: objects[T]{}, indexes: map[string]*index[T]{}, consumers: map[*consumer[T]]struct{}{},
-		shared: map[string]*SharedIndex[T]{}, streams: map[string]*streamState{}, waiters: newWaiters(), stopped: make(chan struct{}),
+		objects: objects[T]{}, streams: map[string]*streamState{}, stopped: make(chan struct{}),
 	}
 	if _, isFull := any((*T)(nil)).(*unstructuredv1.Unstructured); isFull && c.opts.Transform != nil && c.opts.interns() {
 		c.interner = newInterner()
@@ -161,13 +159,16 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 		c.streams[namespace] = &streamState{}
 	}
 	c.mutations = newMutationDetector(&c.opts)
-	c.audits.differences = map[*auditor[T]][]Difference{}
-	c.audits.leftOut = map[types.NamespacedName]ObjectVersion{}
-	for name := range c.opts.Indexes {
-		c.indexes[name] = newIndex[T](name)
+	if c.opts.Audit != nil { // programs have hundreds of caches without objects: maps are made when they are needed
+		c.audits.differences = map[*auditor[T]][]Difference{}
+		c.audits.leftOut = map[types.NamespacedName]ObjectVersion{}
 	}
+	for name, valuesOf := range c.opts.Indexes {
+		c.indexes = append(c.indexes, newIndex(name, valuesOf))
+	}
+	c.opts.Indexes = nil
 	for _, shared := range c.opts.SharedIndexes {
-		c.shared[shared.name] = shared
+		c.indexes = append(c.indexes, &shared.index)
 	}
 	return c
 }

@@ -99,20 +99,23 @@ func newConsumer[T any]() *consumer[T] {
 
 // subscribe returns a consumer with all objects pending.
 func (c *Cache[T]) subscribe() *consumer[T] {
-	consumer := newConsumer[T]()
+	added := newConsumer[T]()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.objects.all() {
-		consumer.queue(key, stored[T]{}, update[T]{object: e.stored})
+		added.queue(key, stored[T]{}, update[T]{object: e.stored})
 	}
 	if c.synced {
-		consumer.queueState(dynamic.Synced)
+		added.queueState(dynamic.Synced)
 	}
 	if c.notServed {
-		consumer.queueState(dynamic.NotServed)
+		added.queueState(dynamic.NotServed)
 	}
-	c.consumers[consumer] = struct{}{}
-	return consumer
+	if c.consumers == nil {
+		c.consumers = map[*consumer[T]]struct{}{}
+	}
+	c.consumers[added] = struct{}{}
+	return added
 }
 
 func (c *Cache[T]) unsubscribe(consumer *consumer[T]) {

@@ -32,11 +32,25 @@ func IndexByOwner[T any, P interface {
 
 // index has the buckets of an index by value.
 type index[T any] struct {
-	name    string
-	buckets map[string]*bucket[T]
+	name     string
+	valuesOf func(*T) []string
+	buckets  map[string]*bucket[T]
+	shared   *SharedIndex[T] // the index as a shared index, or nil
 }
 
-func newIndex[T any](name string) *index[T] { return &index[T]{name, map[string]*bucket[T]{}} }
+func newIndex[T any](name string, valuesOf func(*T) []string) *index[T] {
+	return &index[T]{name: name, valuesOf: valuesOf, buckets: map[string]*bucket[T]{}}
+}
+
+// index returns an index of Options.Indexes, or nil.
+func (c *Cache[T]) index(name string) *index[T] {
+	for _, x := range c.indexes {
+		if x.name == name && x.shared == nil {
+			return x
+		}
+	}
+	return nil
+}
 
 // bucket returns the bucket of a value. It keeps a copy of the value, which may be a part of an object.
 func (x *index[T]) bucket(value string) *bucket[T] {
@@ -65,20 +79,17 @@ type position[T any] struct {
 	next   *position[T]
 }
 
-type indexValue struct{ index, value string }
+type indexValue[T any] struct {
+	index *index[T]
+	value string
+}
 
-func (c *Cache[T]) indexValues(key types.NamespacedName, obj *T) []indexValue {
-	var all []indexValue
-	for name, valuesOf := range c.opts.Indexes {
-		c.callback = callback{"the index", name, key}
-		for _, value := range valuesOf(obj) {
-			all = append(all, indexValue{name, value})
-		}
-	}
-	for name, shared := range c.shared {
-		c.callback = callback{"the index", name, key}
-		for _, value := range shared.valuesOf(obj) {
-			all = append(all, indexValue{name, value})
+func (c *Cache[T]) indexValues(key types.NamespacedName, obj *T) []indexValue[T] {
+	var all []indexValue[T]
+	for _, x := range c.indexes {
+		c.callback = callback{"the index", x.name, key}
+		for _, value := range x.valuesOf(obj) {
+			all = append(all, indexValue[T]{x, value})
 		}
 	}
 	c.callback = callback{}
@@ -86,10 +97,10 @@ func (c *Cache[T]) indexValues(key types.NamespacedName, obj *T) []indexValue {
 }
 
 // isIndexed reports whether the index values of e are exactly values.
-func (e *entry[T]) isIndexed(values []indexValue) bool {
+func (e *entry[T]) isIndexed(values []indexValue[T]) bool {
 	count := 0
 	for p := e.positions; p != nil; p = p.next {
-		if !slices.Contains(values, indexValue{p.bucket.index.name, p.bucket.value}) {
+		if !slices.Contains(values, indexValue[T]{p.bucket.index, p.bucket.value}) {
 			return false
 		}
 		count++
@@ -98,12 +109,12 @@ func (e *entry[T]) isIndexed(values []indexValue) bool {
 }
 
 // addToIndexes adds an entry without positions. c.mu must be held.
-func (c *Cache[T]) addToIndexes(key types.NamespacedName, e *entry[T], values []indexValue) {
+func (c *Cache[T]) addToIndexes(key types.NamespacedName, e *entry[T], values []indexValue[T]) {
 	for _, v := range values {
-		if shared := c.shared[v.index]; shared != nil {
-			shared.add(v.value, c, key, e)
+		if v.index.shared != nil {
+			v.index.shared.add(v.value, c, key, e)
 		} else {
-			c.indexes[v.index].bucket(v.value).add(e)
+			v.index.bucket(v.value).add(e)
 		}
 	}
 }
@@ -111,7 +122,7 @@ func (c *Cache[T]) addToIndexes(key types.NamespacedName, e *entry[T], values []
 // removeFromIndexes removes an entry. c.mu must be held.
 func (c *Cache[T]) removeFromIndexes(e *entry[T]) {
 	for p := e.positions; p != nil; p = p.next {
-		if shared := c.shared[p.bucket.index.name]; shared != nil {
+		if shared := p.bucket.index.shared; shared != nil {
 			shared.remove(p)
 		} else {
 			p.bucket.remove(p.i)

@@ -91,7 +91,7 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 			c.remove(key, update[tagged]{deleted: true})
 			delete(held[i], key)
 		}
-		assert.Empty(t, c.indexes["tag"].buckets)
+		assert.Empty(t, c.index("tag").buckets)
 		assert.Empty(t, c.objects)
 	}
 	check()

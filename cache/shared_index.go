@@ -14,14 +14,14 @@ import (
 type SharedIndex[T any] struct {
 	index[T]
 
-	valuesOf func(*T) []string
-
 	mu sync.RWMutex // guards buckets and their members; locked while the mu of a cache is held
 }
 
 // NewSharedIndex returns an index for Options.SharedIndexes. valuesOf is as in Options.Indexes.
 func NewSharedIndex[T any](name string, valuesOf func(*T) []string) *SharedIndex[T] {
-	return &SharedIndex[T]{index: *newIndex[T](name), valuesOf: valuesOf}
+	x := &SharedIndex[T]{index: *newIndex(name, valuesOf)}
+	x.shared = x
+	return x
 }
 
 // member is an entry of a bucket of a [SharedIndex].

@@ -112,16 +112,17 @@ func appendStored[T any](all []stored[T], entries map[string]*entry[T]) []stored
 // ByIndex returns the objects with a value in an index of Options.Indexes, in no order. The result is a consistent snapshot. An
 // unknown index is an error.
 func (c *Cache[T]) ByIndex(name, value string) ([]*T, error) {
-	if _, found := c.opts.Indexes[name]; !found {
+	x := c.index(name)
+	if x == nil {
 		return nil, fmt.Errorf("cache %s: unknown index %q (add it to Options.Indexes)", c, name)
 	}
-	return c.loadAll(c.listIndexed(name, value), nil), nil
+	return c.loadAll(c.listIndexed(x, value), nil), nil
 }
 
-func (c *Cache[T]) listIndexed(name, value string) []stored[T] {
+func (c *Cache[T]) listIndexed(x *index[T], value string) []stored[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.indexes[name].buckets[value].objects()
+	return x.buckets[value].objects()
 }
 
 // put stores obj and queues the change for the consumers.

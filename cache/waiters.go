@@ -32,11 +32,10 @@ type waiters struct {
 	atProgress map[*waiter]struct{}
 }
 
-func newWaiters() waiters {
-	return waiters{map[*waiter]struct{}{}, map[string][]*waiter{}, map[types.NamespacedName][]*waiter{}, map[*waiter]struct{}{}}
-}
-
 func (ws *waiters) add(w *waiter) {
+	if ws.all == nil {
+		*ws = waiters{map[*waiter]struct{}{}, map[string][]*waiter{}, map[types.NamespacedName][]*waiter{}, map[*waiter]struct{}{}}
+	}
 	ws.all[w] = struct{}{}
 	if w.atProgress {
 		ws.atProgress[w] = struct{}{}

@@ -139,8 +139,6 @@ func (h *Handle[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[C
 
 // follow is the state of a Follow.
 type follow struct {
-	ctx        context.Context //nolint:containedctx // of the requests
-	cancel     context.CancelFunc
 	source     objectSource
 	definition definition
 	reflector  *reflector.Reflector[item]
@@ -160,12 +158,11 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	isSuspended := false
 	defer func() {
 		if !isSuspended {
-			f.cancel()
-			f.definition.lookups.Wait()
+			f.definition.close()
 		}
 	}()
 	f.setCallbacks(&opts, emit)
-	err := f.reflector.Run(f.ctx)
+	err := f.reflector.Run(ctx)
 	if isSuspended = errors.Is(err, suspend.Err); isSuspended {
 		f.setCallbacks(&FollowOptions{}, nil)
 		suspension.Suspend(f, f.reflector.Wait)
@@ -173,7 +170,7 @@ func (e *endpoint) follow(ctx context.Context, form form, opts FollowOptions, em
 	switch {
 	case isSuspended, errors.Is(err, errStopped):
 		return err
-	case f.ctx.Err() != nil:
+	case ctx.Err() != nil:
 		return fmt.Errorf("follow %s: %w", e, err)
 	case apierrors.IsNotFound(err):
 		return f.definition.notServedError(err)
@@ -193,10 +190,7 @@ func (e *endpoint) newFollow(ctx context.Context, form form, opts *FollowOptions
 	if opts.Shard.IsNothing() {
 		return nil, e.invalid("follow", "", "the shard selects no object")
 	}
-	f := &follow{}
-	f.ctx, f.cancel = context.WithCancel(ctx)
-	f.source = newObjectSource(e, form, opts)
-	f.definition = newDefinition(f.ctx, e)
+	f := &follow{source: newObjectSource(e, form, opts), definition: newDefinition(ctx, e)}
 	f.reflector = reflector.New(reflector.Options[item]{
 		Source: &f.source, Known: opts.KnownObjects, ResourceVersion: opts.ResourceVersion, Evidence: &f.definition, Relist: opts.Relist,
 		ListFirst: isTable, // rows are printed, in the order of a list

@@ -36,7 +36,7 @@ type definition struct {
 	uid     types.UID // "" until read
 }
 
-// newDefinition returns the definition of a resource. Its requests end with ctx.
+// newDefinition returns the definition of a resource. Its requests end with ctx. The caller calls close.
 func newDefinition(ctx context.Context, e *endpoint) definition {
 	return definition{endpoint: e, ctx: ctx, cancelLookup: func() {}, read: definitionReader(e)}
 }
@@ -75,6 +75,7 @@ func (d *definition) Listed() {
 	d.uid = ""
 	d.mu.Unlock()
 	d.lookups.Go(func() {
+		defer cancel()
 		backoff := retry.Backoff{Min: time.Second, Max: time.Minute}
 		for n := 1; ; n++ {
 			uid, err := d.read(ctx)
@@ -86,6 +87,12 @@ func (d *definition) Listed() {
 			}
 		}
 	})
+}
+
+// close cancels the last lookup and waits for its end.
+func (d *definition) close() {
+	d.cancelLookup()
+	d.lookups.Wait()
 }
 
 // record records the UID, unless it is already set or a later lookup has started. It returns the recorded UID.

@@ -26,10 +26,17 @@ var (
 		maxInitialIdleTime, os.ErrDeadlineExceeded)
 )
 
+// errWatchOverdue is the error of a watch that lasts longer than requested.
+var errWatchOverdue = fmt.Errorf("the server has not ended the watch in time: %w", context.DeadlineExceeded)
+
 // idleTimeout cancels its ctx when the server sends nothing for maxIdleTime, or maxInitialIdleTime between initial events. It
-// is stopped while the caller handles an object, so that the caller may be slow.
+// is stopped while the caller handles an object, so that the caller may be slow. The ctx of a watch also ends at a fixed time: a
+// second ctx and a second timer for that would take 0.7 kB of each watch.
 type idleTimeout struct {
-	*time.Timer
+	timer     *time.Timer
+	isRunning bool
+	awaitsEnd bool      // only end is left
+	end       time.Time // zero for a list
 	ctx       context.Context
 	cancelCtx context.CancelCauseFunc
 	err       error // returned by explain
@@ -38,14 +45,53 @@ type idleTimeout struct {
 	initialEventsEnd time.Time
 }
 
-func withIdleTimeout(ctx context.Context) (context.Context, *idleTimeout) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(maxIdleTime, func() { cancel(errIdle) })
-	return ctx, &idleTimeout{Timer: timer, ctx: ctx, cancelCtx: cancel, err: errIdle}
+// withIdleTimeout returns a ctx with a timeout. The ctx ends at end at the latest, unless end is zero.
+func withIdleTimeout(ctx context.Context, end time.Time) (context.Context, *idleTimeout) {
+	t := &idleTimeout{isRunning: true, end: end, err: errIdle}
+	t.ctx, t.cancelCtx = context.WithCancelCause(ctx)
+	t.timer = time.AfterFunc(t.untilEnd(maxIdleTime), t.expire)
+	return t.ctx, t
+}
+
+// untilEnd returns d, or the time until end if it is shorter.
+func (t *idleTimeout) untilEnd(d time.Duration) time.Duration {
+	if t.end.IsZero() {
+		return d
+	}
+	return min(d, time.Until(t.end))
+}
+
+func (t *idleTimeout) expire() {
+	if !t.end.IsZero() && !time.Now().Before(t.end) {
+		t.cancelCtx(errWatchOverdue)
+		return
+	}
+	t.cancelCtx(errIdle)
+}
+
+func (t *idleTimeout) stop() {
+	if t.isRunning {
+		t.isRunning = false
+		t.timer.Stop()
+	}
+}
+
+func (t *idleTimeout) reset(d time.Duration) {
+	t.isRunning = true
+	t.timer.Reset(t.untilEnd(d))
+}
+
+// awaitEnd leaves only the end of a watch: nothing is sent while nothing changes.
+func (t *idleTimeout) awaitEnd() {
+	if !t.awaitsEnd {
+		t.awaitsEnd = true
+		t.isRunning = false
+		t.timer.Reset(time.Until(t.end))
+	}
 }
 
 func (t *idleTimeout) cancel() {
-	t.Stop()
+	t.timer.Stop()
 	t.cancelCtx(nil)
 }
 
@@ -60,13 +106,17 @@ func (t *idleTimeout) awaitInitialEvent(received watch.EventType) {
 		until = t.initialEventsEnd
 	}
 	t.err = errInitialEventsIdle
-	t.Reset(time.Until(until))
+	t.reset(time.Until(until))
 }
 
 // explain returns the idle timeout's error if the timeout caused err. Otherwise it returns err.
 func (r *Reflector[T]) explain(idle *idleTimeout, err error) error {
-	if errors.Is(context.Cause(idle.ctx), errIdle) {
+	switch cause := context.Cause(idle.ctx); {
+	case errors.Is(cause, errIdle):
 		return r.Source.IdleError(idle.err)
+	case errors.Is(cause, errWatchOverdue):
+		return r.Source.IdleError(cause)
+	default:
+		return err
 	}
-	return err
 }

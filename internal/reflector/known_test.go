@@ -22,6 +22,7 @@ func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 		return nil
 	}})
 	r.state = synced
+	r.events = &events[int]{}
 	received := func(version string) Event[int] {
 		event := Event[int]{
 			Key: NewKey("shop", strings.Clone("web")), Version: Version{types.UID(strings.Clone("9fa2138a")), strings.Clone(version)}, Type: watch.Added,

@@ -96,6 +96,7 @@ func Run[T any](ctx context.Context, opts Options[T]) error { return New(opts).R
 // Run lists and watches until a terminal error occurs, ctx ends, or a callback returns an error.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	defer r.unserved.end()
+	r.events = &events[T]{}
 	for {
 		if r.suspended == nil {
 			r.began = time.Now()
@@ -123,8 +124,7 @@ type Reflector[T any] struct {
 	missing map[Key]struct{} // known objects not received in the current list; nil outside of a list
 	pages   bool             // a requested relist is not complete: it lists by pages
 	stopped error            // from a callback
-	event   Event[T]         // of a watch
-	marker  Event[T]         // emitted without an object
+	events  *events[T]       // nil while Run is suspended
 
 	began     time.Time     // the start of the current list or watch
 	suspended *openWatch[T] // nil unless Run is suspended
@@ -147,6 +147,12 @@ const (
 	notServed                // NotServed
 	returned                 // Started again after NotServed
 )
+
+// events are events in use, so that an event needs no allocation.
+type events[T any] struct {
+	received Event[T] // of a watch
+	marker   Event[T] // emitted without an object
+}
 
 // New returns a Reflector that has not sent a request yet.
 func New[T any](opts Options[T]) *Reflector[T] {
@@ -192,17 +198,17 @@ func (r *Reflector[T]) listAndWatch(ctx context.Context) error {
 }
 
 func (r *Reflector[T]) list(ctx context.Context) error {
-	ctx, idle := withIdleTimeout(ctx)
+	ctx, idle := withIdleTimeout(ctx, time.Time{})
 	defer idle.cancel()
 	version, err := r.Source.List(ctx, func(event *Event[T]) error {
-		idle.Stop()
+		idle.stop()
 		if err := r.handleEvent(event); err != nil {
 			return err
 		}
-		idle.Reset(maxIdleTime)
+		idle.reset(maxIdleTime)
 		return nil
 	})
-	idle.Stop()
+	idle.stop()
 	if err != nil {
 		if r.state != connecting {
 			r.denials.Grace = 0 // the server has accepted the request for a page
@@ -219,32 +225,28 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 type openWatch[T any] struct {
 	stream           Stream[T]
 	idle             *idleTimeout
-	cancel           context.CancelFunc
 	hasInitialEvents bool
 }
 
 func (w *openWatch[T]) close() {
 	w.stream.Close()
 	w.idle.cancel()
-	w.cancel()
 }
 
 // watch opens a watch and handles its events. With initial events the idle timeout applies until their end.
 func (r *Reflector[T]) watch(ctx context.Context, opts metav1.ListOptions, hasInitialEvents bool) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(*opts.TimeoutSeconds)*time.Second+time.Minute)
-	ctx, idle := withIdleTimeout(ctx)
+	ctx, idle := withIdleTimeout(ctx, time.Now().Add(time.Duration(*opts.TimeoutSeconds)*time.Second+time.Minute))
 	if !hasInitialEvents {
-		idle.Stop() // nothing is sent while nothing changes
+		idle.awaitEnd()
 	}
 	stream, err := r.Source.Watch(ctx, opts)
 	if err != nil {
 		err = r.explain(idle, err)
 		idle.cancel()
-		cancel()
 		r.recordWatchList(hasInitialEvents, err)
 		return err
 	}
-	w := &openWatch[T]{stream, idle, cancel, hasInitialEvents}
+	w := &openWatch[T]{stream, idle, hasInitialEvents}
 	r.denials.Grace = 0
 	return r.receive(w, true)
 }
@@ -271,27 +273,30 @@ func (r *Reflector[T]) receive(w *openWatch[T], isNew bool) (err error) {
 	if isNew && w.hasInitialEvents {
 		w.idle.awaitInitialEvent(watch.Added)
 	}
-	for isSilent := isNew; ; isSilent = r.event.Type == watch.Bookmark {
+	event := &r.events.received
+	for isSilent := isNew; ; isSilent = event.Type == watch.Bookmark {
 		if isSilent && r.suspend(w) {
 			return nil
 		}
-		r.event = Event[T]{}
-		err := w.stream.Next(&r.event)
+		*event = Event[T]{}
+		err := w.stream.Next(event)
 		if err == io.EOF { //nolint:errorlint // the end
 			return nil
 		}
 		if err != nil {
 			return r.explain(w.idle, err)
 		}
-		received := r.event.Type
-		if r.version == "" && received == watch.Bookmark && !r.event.InitialEventsDone {
+		received := event.Type
+		if r.version == "" && received == watch.Bookmark && !event.InitialEventsDone {
 			continue // a bookmark within the initial events changes neither version nor idle timeout
 		}
-		w.idle.Stop()
-		if err := r.handleEvent(&r.event); err != nil {
+		w.idle.stop()
+		if err := r.handleEvent(event); err != nil {
 			return err
 		}
-		if w.hasInitialEvents && r.version == "" {
+		if r.version != "" {
+			w.idle.awaitEnd()
+		} else {
 			w.idle.awaitInitialEvent(received)
 		}
 	}
@@ -413,8 +418,8 @@ func (r *Reflector[T]) emitInferredDelete(key Key, version Version) error {
 
 // emitMarker emits an event that was not received.
 func (r *Reflector[T]) emitMarker(event Event[T]) error {
-	r.marker = event
-	return r.emit(&r.marker)
+	r.events.marker = event
+	return r.emit(&r.events.marker)
 }
 
 func (r *Reflector[T]) emit(event *Event[T]) error {

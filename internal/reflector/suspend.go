@@ -18,8 +18,7 @@ func (r *Reflector[T]) suspend(w *openWatch[T]) bool {
 	if !canSuspend || !stream.Suspend() {
 		return false
 	}
-	r.event = Event[T]{}
-	r.marker = Event[T]{}
+	r.events = nil
 	r.suspended = w
 	return true
 }
