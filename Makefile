@@ -232,6 +232,10 @@ bench-allkinds: ## measure a cache of all kinds beside gitops-engine's and clien
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \
 		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./allkinds $(if $(OBJECTS),-objects $(OBJECTS))
 
+.PHONY: bench-idle
+bench-idle: ## measure the memory of a kind without objects in a cache of all kinds, beside a watch of net/http, for five minutes
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- go run ./allkinds/idle
+
 .PHONY: soak
 soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \

@@ -73,6 +73,7 @@ var allowedImports = map[string][]string{
 	"internal/resourceversion":  {},
 	"internal/retry":            {},
 	"internal/sanitize":         {},
+	"internal/suspend":          {},
 	"internal/typememory":       {},
 	"internal/yamltree":         {},
 }
@@ -98,6 +99,7 @@ var allowedImporters = map[string][]string{
 	"internal/resourceversion": {"cache", "controller", "controller/sharding", "inventory"},
 	"internal/retry":           {"internal/document", "internal/listlimit", "internal/reflector", "transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/manager", "controller/sharding", "controller/webhook", "controller/workqueue", "fleet", "inventory", "schema", "storagemigration", "stream", "unstructured/manifest"},
 	"internal/sanitize":        {"controller/manager", "internal/document", "internal/reflector", "transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "unstructured/manifest", "dynamic", "cache", "schema", "stream", "readiness", "transport/kubeconfig"},
+	"internal/suspend":         {"cache", "dynamic", "internal/reflector", "inventory"},
 	"internal/typememory":      {"stream", "unstructured"},
 	"internal/yamltree":        {"transport/kubeconfig", "transport/kubeconfig/edit", "unstructured"},
 	"internal/consistency":     {"cache", "controller"},
