@@ -98,6 +98,20 @@ func ExampleWatchDecoder() {
 	// ERROR Status
 }
 
+func ExampleWatchDecoder_Buffered() {
+	const pod = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}}`
+	events := unstructured.NewWatchDecoder(strings.NewReader(pod + "\n" + pod + "\n"))
+	for range 2 {
+		if _, err := events.Next(); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("more events are here:", events.Buffered() > 0)
+	}
+	// Output:
+	// more events are here: true
+	// more events are here: false
+}
+
 func ExampleLazy() {
 	body := strings.NewReader(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"},"status":{"phase":"Running"}},{"metadata":{"name":"b"},"status":{"phase":"Failed"}}]}`)
 	items := unstructured.NewListDecoder(body)

@@ -55,6 +55,17 @@ func TestWatchDecoder_OneReadForOneChunk(t *testing.T) {
 	assert.ErrorContains(t, err, "read again")
 }
 
+func TestWatchDecoder_Buffered(t *testing.T) {
+	const next = `{"type`
+	d := watchOf(added + "\n \n" + added + "\n" + next)
+	for _, want := range []int{len(added + "\n" + next), len(next)} {
+		_, err := d.Next()
+		require.NoError(t, err)
+		assert.Equal(t, want, d.Buffered())
+		assert.Equal(t, want, d.Buffered())
+	}
+}
+
 type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
