@@ -65,7 +65,7 @@ func TestFollow_SuspendedEveryByte(t *testing.T) {
 			pods := resource(t, serveClient(t, server, nil), "pods")
 			got, suspensions := followSuspended(t, pods, len(want))
 			require.Equal(t, want, got, "cut at %d", cut)
-			wantSuspensions := 3 // after the initial events, at the last bookmark, and in the second watch
+			wantSuspensions := 3                          // after the initial events, at the last bookmark, and in the second watch
 			if cut == len(first) || cut == len(first)-1 { // before or behind the line feed
 				wantSuspensions++
 			}
