@@ -294,10 +294,10 @@ func (r *Reflector[T]) receive(w *openWatch[T], isNew bool) (err error) {
 		if err := r.handleEvent(event); err != nil {
 			return err
 		}
-		if r.version != "" {
-			w.idle.awaitEnd()
-		} else {
+		if w.hasInitialEvents && r.version == "" {
 			w.idle.awaitInitialEvent(received)
+		} else {
+			w.idle.awaitEnd()
 		}
 	}
 }
