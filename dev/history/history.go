@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// History is a run: the epochs of etcd, and all observations in the order of their ends.
+// History is a run: the epochs of etcd, all observations in the order of their ends, and the answers of the API servers.
 type History struct {
 	Epochs       []*Epoch
 	Observers    []*Observer
 	Observations []Observation
+	Answers      []Answer
 
 	texts []string
 }
@@ -41,6 +42,7 @@ func Properties() []Property {
 		{"no leader writes after its successor", leadersExclusive},
 		{"Added and Deleted are paired", changesPaired},
 		{"requests are linearizable", requestsLinearizable},
+		{"no client has what no server has sent", sentBefore},
 	}
 }
 
@@ -48,7 +50,8 @@ func Properties() []Property {
 type Violation struct {
 	Property string
 	Text     string
-	// Around has the observations of the same key by the same observer, and etcd's events of the key.
+	// Around has the observations of the same key by the same observer, the answers of the servers to its process, and etcd's events of
+	// the key.
 	Around []string
 }
 
@@ -91,6 +94,9 @@ func (h *History) violationOf(i int, observer *Observer, key ID, revision int64,
 		}
 	}
 	v.Around = append(before[max(0, len(before)-contextSize-1):], after...)
+	if observer.Process != 0 {
+		v.Around = append(v.Around, h.answersAround(observer.Process, key, h.Observations[i].End)...)
+	}
 	for n, epoch := range h.Epochs {
 		for _, e := range around(epoch.of(key), revision) {
 			what := map[bool]string{false: "put", true: "delete"}[e.Deleted()]

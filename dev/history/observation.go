@@ -95,6 +95,7 @@ type Recorder struct {
 	ids       map[string]ID
 	texts     []string
 	observers []*Observer
+	answers   []Answer
 	chunks    [][]Observation // full, except the last: a growing slice would be copied
 	count     int
 }
@@ -133,6 +134,8 @@ type Observer struct {
 	Role Role
 	// Scope is the prefix of the observed keys in etcd, such as /registry/configmaps/shop/.
 	Scope string
+	// Process is the process with recorded answers, or 0.
+	Process uint8
 
 	recorder *Recorder
 	resource string
@@ -223,7 +226,7 @@ func (r *Recorder) Count() int {
 func (r *Recorder) History(epochs []*Epoch) *History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := &History{Epochs: epochs, Observers: r.observers, texts: r.texts, Observations: make([]Observation, 0, r.count+1)}
+	h := &History{Epochs: epochs, Observers: r.observers, Answers: r.answers, texts: r.texts, Observations: make([]Observation, 0, r.count+1)}
 	for _, chunk := range r.chunks {
 		h.Observations = append(h.Observations, chunk...)
 	}
@@ -231,9 +234,9 @@ func (r *Recorder) History(epochs []*Epoch) *History {
 }
 
 func (h *History) describe(o *Observation) string {
-	text := fmt.Sprintf("%.6fs %s %s", time.Duration(o.Begin).Seconds(), h.Observers[o.Observer].Name, o.Kind)
+	text := fmt.Sprintf("%s %s %s", seconds(o.Begin), h.Observers[o.Observer].Name, o.Kind)
 	if o.End != o.Begin {
-		text += fmt.Sprintf(" (until %.6fs)", time.Duration(o.End).Seconds())
+		text += fmt.Sprintf(" (until %s)", seconds(o.End))
 	}
 	if o.Key != 0 {
 		text += " " + h.texts[o.Key]

@@ -2,33 +2,26 @@ package history
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
 
-// act starts writers that read their writes, Wait callers, clients of the servers, and a controller in each process.
+// act starts writers that read their writes, Wait callers, clients of the servers, and a member in each process.
 func (s *storm) act() {
 	for n, p := range s.processes {
 		c := s.caches[2*n] // of configMaps
 		direct := s.direct(s.steady, configMaps)
 		s.actors.Go(func() { s.writeAndRead(c, c.TrackWrites(direct)) })
-		waited := s.proxied(p, configMaps)
-		s.actors.Go(func() { s.wait(waited, fmt.Sprint("wait-", n)) })
-		leases := resource(s.t, p.client, "leases.coordination.k8s.io").Namespace(s.namespaces[0])
-		s.actors.Go(func() { s.control(c, leases, direct, n) })
+		s.actors.Go(func() { s.wait(p, fmt.Sprint("wait-", n)) })
+		s.actors.Go(func() { s.runMembers(p) })
 	}
 	var handles []*dynamic.Resource
 	for server := range s.servers {
@@ -48,7 +41,7 @@ func newObject(name string) *unstructured.Object {
 
 // writeAndRead writes, waits for the write and reads it.
 func (s *storm) writeAndRead(c observedCache, tracked *dynamic.Resource) {
-	o := s.recorder.Observer(Writer, "writer-"+c.name, configMaps.registry, s.namespaces[0]+"/")
+	o := s.observer(c.process, Writer, "writer-"+c.name, configMaps, s.namespaces[0]+"/")
 	ctx := s.acting
 	for sleep(ctx, rand.N(10*time.Millisecond)) == nil {
 		key := types.NamespacedName{Namespace: s.namespaces[0], Name: fmt.Sprintf("own-%s-%d", c.name, rand.IntN(3))}
@@ -76,8 +69,9 @@ func (s *storm) writeAndRead(c observedCache, tracked *dynamic.Resource) {
 }
 
 // wait calls Wait for random objects of the workload.
-func (s *storm) wait(handle *dynamic.Resource, name string) {
-	o := s.recorder.Observer(Waiter, name, configMaps.registry, s.namespaces[0]+"/")
+func (s *storm) wait(p *process, name string) {
+	handle := s.proxied(p, configMaps)
+	o := s.observer(p, Waiter, name, configMaps, s.namespaces[0]+"/")
 	names := s.load.Names()
 	for sleep(s.acting, rand.N(20*time.Millisecond)) == nil {
 		target := names[rand.IntN(len(names))]
@@ -93,42 +87,6 @@ func (s *storm) wait(handle *dynamic.Resource, name string) {
 			o.Object(answer, Observation{Kind: Answered})
 		}
 		cancel()
-	}
-}
-
-// control runs a controller while this process leads, and writes as the leader.
-func (s *storm) control(c observedCache, leases, direct *dynamic.Resource, n int) {
-	o := s.recorder.Observer(Processes, fmt.Sprint("process-", n), configMaps.registry, s.namespaces[0]+"/")
-	silent := slog.New(slog.DiscardHandler)
-	reconcile := func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
-		begin := o.Now()
-		time.Sleep(rand.N(5 * time.Millisecond))
-		o.Note(key.String(), "", Observation{Begin: begin, Kind: Reconciled})
-		if rand.IntN(10) == 0 {
-			return 0, errors.New("drawn")
-		}
-		return 0, nil
-	}
-	for term := 0; sleep(s.acting, 50*time.Millisecond) == nil; term++ {
-		_ = leaderelection.Run(s.acting, leases, "history", &leaderelection.Options{
-			Identity: fmt.Sprintf("process-%d-%d", n, term), Logger: silent,
-			LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond,
-		}, func(ctx context.Context, token int64) error {
-			s.leader.Store(int32(n))
-			ctx, cancel := context.WithTimeout(ctx, 2*time.Second+rand.N(3*time.Second))
-			defer cancel()
-			var writes sync.WaitGroup
-			writes.Go(func() {
-				for sleep(ctx, 20*time.Millisecond) == nil {
-					begin := o.Now()
-					if _, err := direct.Apply(ctx, newObject("leader"), &metav1.ApplyOptions{FieldManager: "history", Force: true}); err == nil {
-						o.Note(s.namespaces[0]+"/leader", "", Observation{Begin: begin, Kind: Led, Revision: token})
-					}
-				}
-			})
-			defer writes.Wait()
-			return controller.Run(ctx, c.Cache, reconcile, &controller.Options{Workers: 4, Grace: time.Second, Logger: silent})
-		})
 	}
 }
 

@@ -27,11 +27,11 @@ func (s *storm) stopFaults() {
 
 // disconnect silences the connections of the leader. It takes longer than half a lease, and less than the leader's deadline.
 func (s *storm) disconnect() {
-	require.Eventually(s.t, func() bool { return s.leader.Load() >= 0 }, patience, 10*time.Millisecond)
-	link := s.processes[s.leader.Load()].link
-	link.Cut()
-	time.Sleep(1600 * time.Millisecond)
-	link.Restore()
+	if leader := s.awaitLeader(); leader != nil {
+		leader.link.Cut()
+		time.Sleep(1600 * time.Millisecond)
+		leader.link.Restore()
+	}
 }
 
 // restartServer compacts etcd and restarts a server, so that resourceVersions expire.

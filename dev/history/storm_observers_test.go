@@ -21,19 +21,19 @@ func (s *storm) observe() {
 		slow := time.Duration(n) * 20 * time.Millisecond
 		for _, k := range []kind{configMaps, notes} {
 			name := fmt.Sprintf("%s-%d", k.observed, n)
-			handle := s.proxied(p, k)
-			s.follow(handle, k, "follow-"+name, slow/4)
-			s.startCache(handle, k, name, slow, nil)
+			s.follow(p, k, "follow-"+name, slow/4)
+			s.startCache(p, k, name, slow, nil)
 			if n == 0 {
-				s.operate(handle, k, "operator-"+name)
+				s.operate(p, k, "operator-"+name)
 			}
 		}
 	}
-	s.startCache(s.proxied(s.processes[1], configMaps), configMaps, "namespaces", 0, s.namespaces)
+	s.startCache(s.processes[1], configMaps, "namespaces", 0, s.namespaces)
 }
 
-func (s *storm) follow(handle *dynamic.Resource, k kind, name string, slow time.Duration) {
-	o := s.recorder.Observer(Follower, name, k.registry, s.namespaces[0]+"/")
+func (s *storm) follow(p *process, k kind, name string, slow time.Duration) {
+	handle := s.proxied(p, k)
+	o := s.observer(p, Follower, name, k, s.namespaces[0]+"/")
 	opts := &dynamic.FollowOptions{
 		OnProgress: func(resourceVersion string) {
 			o.Note("", "", Observation{Kind: Progress, Revision: Revision(resourceVersion)})
@@ -60,19 +60,20 @@ func (s *storm) follow(handle *dynamic.Resource, k kind, name string, slow time.
 type observedCache struct {
 	*cache.Cache[unstructured.Object]
 
+	process    *process
 	kind       kind
 	name       string
 	namespaces string // the prefix of the cached ones
 }
 
-func (s *storm) startCache(handle *dynamic.Resource, k kind, name string, slow time.Duration, namespaces []string) {
-	c := observedCache{cache.New(handle, &cache.Options[unstructured.Object]{Namespaces: namespaces}), k, name, s.namespaces[0] + "/"}
+func (s *storm) startCache(p *process, k kind, name string, slow time.Duration, namespaces []string) {
+	c := observedCache{cache.New(s.proxied(p, k), &cache.Options[unstructured.Object]{Namespaces: namespaces}), p, k, name, s.namespaces[0] + "/"}
 	if namespaces != nil {
 		c.namespaces = s.namespaces[0][:len(s.namespaces[0])-1]
 	}
 	s.caches = append(s.caches, c)
 	for _, delay := range []time.Duration{0, slow} {
-		o := s.recorder.Observer(Consumer, fmt.Sprintf("changes-%s-%s", name, delay), k.registry, c.namespaces)
+		o := s.observer(p, Consumer, fmt.Sprintf("changes-%s-%s", name, delay), k, c.namespaces)
 		o.Note("", "", Observation{Kind: Relist})
 		s.observers.Go(func() {
 			for change := range c.Changes(s.observing) {
@@ -87,7 +88,7 @@ func (s *storm) startCache(handle *dynamic.Resource, k kind, name string, slow t
 
 // read reads random objects.
 func (c observedCache) read(s *storm) {
-	o := s.recorder.Observer(Reader, "reader-"+c.name, c.kind.registry, c.namespaces)
+	o := s.observer(c.process, Reader, "reader-"+c.name, c.kind, c.namespaces)
 	names := s.load.Names()
 	for sleep(s.observing, 4*time.Millisecond) == nil {
 		c.readOne(o, s.namespaces[0], names[rand.IntN(len(names))])
@@ -104,17 +105,17 @@ func (c observedCache) readOne(o *Observer, namespace, name string) {
 }
 
 // snapshot reads all objects.
-func (c observedCache) snapshot(r *Recorder) {
-	o := r.Observer(Snapshot, "list-"+c.name, c.kind.registry, c.namespaces)
+func (c observedCache) snapshot(s *storm) {
+	o := s.observer(c.process, Snapshot, "list-"+c.name, c.kind, c.namespaces)
 	for _, obj := range c.List("", nil) {
 		o.Object(obj, Observation{Kind: Read})
 	}
 }
 
-func (s *storm) operate(handle *dynamic.Resource, k kind, name string) {
-	o := s.recorder.Observer(Operator, name, k.registry, s.namespaces[0]+"/")
+func (s *storm) operate(p *process, k kind, name string) {
+	o := s.observer(p, Operator, name, k, s.namespaces[0]+"/")
 	operator := controller.NewOperator(&controller.Options{Workers: 2, Logger: slog.New(slog.DiscardHandler)})
-	operator.Watch(handle, func(_ context.Context, change cache.Change[unstructured.Object]) error {
+	operator.Watch(s.proxied(p, k), func(_ context.Context, change cache.Change[unstructured.Object]) error {
 		o.Change(change.Type, change.Object, change.FinalStateUnknown)
 		time.Sleep(rand.N(10 * time.Millisecond))
 		return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -113,16 +115,24 @@ func connect(t *testing.T) (servers []*dynamic.Client) {
 	return servers
 }
 
-// process stands for a process: it has connections and a credential of its own, through a proxy with faults.
+// process has connections and a credential of its own, through a proxy with faults. It stands for a process of its own, except that
+// its controller and leader election run in a real one; see member.
 type process struct {
+	number uint8 // from 1
 	proxy  *faultproxy.Proxy
 	link   *faultproxy.Link
+	config *transport.Config
 	client *dynamic.Client
+	member atomic.Pointer[os.Process]
 }
 
-func newProcess(t *testing.T, seed uint64) *process {
+func newProcess(t *testing.T, seed uint64, number int, recorder *Recorder) *process {
 	t.Helper()
-	p := &process{proxy: faultproxy.NewBalanced(t, seed)}
+	seed += uint64(number) - 1
+	p := &process{number: uint8(number), proxy: faultproxy.NewBalanced(t, seed)}
+	p.proxy.OnResponse(func(response *http.Response) {
+		recorder.RecordResponse(p.number, map[string]string{"configmaps": configMaps.registry, "notes": notes.registry}, response)
+	})
 	if seed%4 >= 2 {
 		p.proxy.WithoutWatchList()
 	}
@@ -131,6 +141,7 @@ func newProcess(t *testing.T, seed uint64) *process {
 	cfg.Protobuf = seed%2 == 0
 	p.link = faultproxy.NewLink(t, strings.TrimPrefix(cfg.Server, "http://"))
 	cfg.Server = "http://" + p.link.Address()
+	p.config = cfg
 	p.client, err = dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(p.client.Close)
@@ -144,14 +155,16 @@ type storm struct {
 	servers    []*dynamic.Client
 	steady     int // the index of the server that is not restarted; the workload writes to it
 	processes  []*process
+	kubeconfig string   // of the steady server
 	namespaces []string // the objects of the second one are in the cache of both alone
 	load       *workload.Workload
 
 	recorder *Recorder
 	etcd     *Etcd
 	caches   []observedCache
-	backup   string       // the folder of a copy of etcd's data
-	leader   atomic.Int32 // the process that led last; -1 at first
+	backup   string                  // the folder of a copy of etcd's data
+	leader   atomic.Pointer[process] // of the last write by a leader
+	led      atomic.Int64            // the number of these writes
 
 	observers sync.WaitGroup
 	actors    sync.WaitGroup
@@ -167,12 +180,12 @@ func newStorm(t *testing.T, seed uint64, servers []*dynamic.Client, etcd *client
 		t: t, seed: seed, servers: servers, steady: int(seed) % len(servers), recorder: NewRecorder(), backup: filepath.Join(t.TempDir(), "etcd"),
 		load: &workload.Workload{Stay: 5, Come: 20, Writers: 2, Writes: 120, MaxDelay: 15 * time.Millisecond, Reach: 1 << 12},
 	}
-	s.leader.Store(-1)
+	s.kubeconfig = cluster.Kubeconfigs(t)[s.steady]
 	var err error
 	s.etcd, err = RecordEtcd(t.Context(), etcd, "/registry/", s.recorder)
 	require.NoError(t, err)
 	for n := range 2 {
-		s.processes = append(s.processes, newProcess(t, seed+uint64(n)))
+		s.processes = append(s.processes, newProcess(t, seed, n+1, s.recorder))
 	}
 	prefix := fmt.Sprintf("history-%d-%x-", seed, rand.Uint32())
 	for _, name := range []string{prefix + "a", prefix + "b"} {
@@ -210,6 +223,13 @@ func (s *storm) proxied(p *process, k kind) *dynamic.Resource {
 	return resource(s.t, p.client, k.observed).Namespace(s.namespaces[0])
 }
 
+// observer returns a new observer in a process.
+func (s *storm) observer(p *process, role Role, name string, k kind, namespaces string) *Observer {
+	o := s.recorder.Observer(role, name, k.registry, namespaces)
+	o.Process = p.number
+	return o
+}
+
 // play writes while the faults happen.
 func (s *storm) play() {
 	handles := []*dynamic.Resource{s.direct(s.steady, configMaps), s.direct(s.steady, notes)}
@@ -229,6 +249,8 @@ func (s *storm) play() {
 		}
 		return writing.Wait
 	}
+	var signaling sync.WaitGroup
+	signaling.Go(s.signal)
 	wait := write(0)
 	s.disconnect()
 	wait()
@@ -237,6 +259,7 @@ func (s *storm) play() {
 	wait = write(1)
 	s.restartServer()
 	wait()
+	signaling.Wait()
 	s.stopFaults()
 	rng := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // a script that can be repeated
 	for _, handle := range handles {
@@ -264,7 +287,7 @@ func (s *storm) settle() *History {
 	s.t.Helper()
 	revision := s.awaitDelivery()
 	for _, c := range s.caches {
-		c.snapshot(s.recorder)
+		c.snapshot(s)
 	}
 	s.end()
 	return s.history(revision)

@@ -37,6 +37,7 @@ type Proxy struct {
 	maxCut      int // maximum number of bytes before a cut
 	noWatchList bool
 	lost        string // watch events with this text are lost; "" loses none
+	onResponse  func(*http.Response)
 	valid       *credential
 	rng         *rand.Rand
 	faults      map[string]int
@@ -122,6 +123,13 @@ func (p *Proxy) Lose(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lost = text
+}
+
+// OnResponse sets a function that gets each response of a server before its faults. It may replace the body.
+func (p *Proxy) OnResponse(f func(*http.Response)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.onResponse = f
 }
 
 func (p *Proxy) isLosing() bool { return p.isLost(nil) }
@@ -267,6 +275,12 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 	response, err := p.client.Do(request)
 	if err != nil {
 		panic(http.ErrAbortHandler) // as if the server itself were unreachable
+	}
+	p.mu.Lock()
+	onResponse := p.onResponse
+	p.mu.Unlock()
+	if onResponse != nil {
+		onResponse(response)
 	}
 	defer response.Body.Close()
 	for name, values := range response.Header {

@@ -1,0 +1,252 @@
+package history
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Answer is something that an API server sent to a process: the status of a response, a list, an object or a watch event.
+type Answer struct {
+	At       int64
+	Revision int64 // of the list, object or bookmark
+	Key      ID    // the object's key in etcd, or for a list, bookmark or status the prefix of the requested keys
+	Type     ID    // the type of a watch event, or a description
+	Request  ID    // with its server
+	Process  uint8 // as in Observer
+}
+
+// response records the answers in a response.
+type response struct {
+	recorder   *Recorder
+	process    uint8
+	request    ID
+	prefix     string // of the keys of the resource
+	namespace  string
+	isProtobuf bool
+}
+
+// RecordResponse records a response to a process before the process gets it. resources maps the plural of each recorded resource to
+// the prefix of its keys in etcd. The events of a watch are recorded while its body is read.
+func (r *Recorder) RecordResponse(process uint8, resources map[string]string, from *http.Response) {
+	url := from.Request.URL
+	path := strings.Split(url.Path, "/")
+	n := slices.IndexFunc(path, func(segment string) bool { return resources[segment] != "" })
+	if from.Request.Method != http.MethodGet || n < 2 {
+		return
+	}
+	a := &response{recorder: r, process: process, prefix: resources[path[n]], isProtobuf: strings.Contains(from.Header.Get("Content-Type"), "protobuf")}
+	if path[n-2] == "namespaces" {
+		a.namespace = path[n-1] + "/"
+	}
+	a.request = r.intern(fmt.Sprintf("%s GET %s, answered at %s", url.Host, url.RequestURI(), seconds(r.Now())))
+	a.add(from.Status, 0, "")
+	switch {
+	case from.StatusCode != http.StatusOK:
+	case url.Query().Has("watch"):
+		from.Body = &watchBody{ReadCloser: from.Body, response: a}
+	default:
+		text, err := io.ReadAll(from.Body)
+		a.addBody(text, n == len(path)-1)
+		if err == nil {
+			err = io.EOF
+		}
+		from.Body = &readBody{Closer: from.Body, text: bytes.NewReader(text), err: err}
+	}
+}
+
+func (a *response) add(description string, revision int64, name string) {
+	r := a.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := a.prefix + a.namespace
+	if name != "" {
+		key = a.prefix + name
+	}
+	r.answers = append(r.answers, Answer{
+		At: r.Now(), Revision: revision, Key: r.internLocked(key), Type: r.internLocked(description), Request: a.request, Process: a.process,
+	})
+}
+
+func (a *response) addObject(description string, obj *metav1.PartialObjectMetadata) {
+	name := ""
+	if obj.Name != "" {
+		name = obj.Namespace + "/" + obj.Name
+	}
+	a.add(description, Revision(obj.ResourceVersion), name)
+}
+
+// addBody adds a list or an object.
+func (a *response) addBody(text []byte, isList bool) {
+	var list metav1.PartialObjectMetadataList
+	var obj metav1.PartialObjectMetadata
+	switch {
+	case !isList && a.decode(text, &obj) == nil:
+		a.addObject("object", &obj)
+	case isList && a.decode(text, &list) == nil:
+		for i := range list.Items {
+			a.addObject("item", &list.Items[i])
+		}
+		a.add(fmt.Sprintf("list of %d items", len(list.Items)), Revision(list.ResourceVersion), "")
+	default:
+		a.add("body that is no object", 0, "")
+	}
+}
+
+// addEvent adds a watch event.
+func (a *response) addEvent(frame []byte) {
+	var event metav1.WatchEvent
+	var obj metav1.PartialObjectMetadata
+	var err error
+	if a.isProtobuf {
+		err = event.Unmarshal(frame)
+	} else {
+		err = json.Unmarshal(frame, &event)
+	}
+	if err == nil {
+		err = a.decode(event.Object.Raw, &obj)
+	}
+	if err != nil {
+		a.add("frame that is no event", 0, "")
+		return
+	}
+	a.addObject(event.Type, &obj)
+}
+
+// protobufPrefix begins an envelope.
+const protobufPrefix = "k8s\x00"
+
+// decode decodes the metadata of any list or object: in protobuf, they have the same numbers in all kinds.
+func (a *response) decode(text []byte, into interface{ Unmarshal([]byte) error }) error {
+	if !a.isProtobuf {
+		return json.Unmarshal(text, into)
+	}
+	enveloped, found := bytes.CutPrefix(text, []byte(protobufPrefix))
+	if !found {
+		return errors.New("no envelope")
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(enveloped); err != nil {
+		return err
+	}
+	return into.Unmarshal(envelope.Raw)
+}
+
+// readBody is a body that was read already.
+type readBody struct {
+	io.Closer
+
+	text *bytes.Reader
+	err  error // after the text
+}
+
+func (b *readBody) Read(into []byte) (int, error) {
+	n, err := b.text.Read(into)
+	if err != nil {
+		err = b.err
+	}
+	return n, err
+}
+
+// watchBody records the events of a watch before they are read.
+type watchBody struct {
+	io.ReadCloser
+
+	response *response
+	pending  []byte // the begin of a frame
+}
+
+func (b *watchBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.pending = append(b.pending, into[:n]...)
+	for {
+		frame, rest, isWhole := b.response.cutFrame(b.pending)
+		if !isWhole {
+			return n, err
+		}
+		b.response.addEvent(frame)
+		b.pending = rest
+	}
+}
+
+// cutFrame returns the first frame: a line, or in protobuf a length with so many bytes.
+func (a *response) cutFrame(text []byte) (frame, rest []byte, isWhole bool) {
+	if !a.isProtobuf {
+		return bytes.Cut(text, []byte("\n"))
+	}
+	if len(text) < 4 {
+		return nil, nil, false
+	}
+	size := int(binary.BigEndian.Uint32(text))
+	if text = text[4:]; len(text) < size {
+		return nil, nil, false
+	}
+	return text[:size], text[size:], true
+}
+
+// sentBefore checks that no observer has a version of an object that no server has sent to its process.
+func sentBefore(h *History) (found []Violation) {
+	type version struct {
+		process  uint8
+		key      ID
+		revision int64
+	}
+	sent := map[version]int64{}
+	for _, a := range h.Answers {
+		v := version{a.Process, a.Key, a.Revision}
+		if _, isKnown := sent[v]; !isKnown {
+			sent[v] = a.At
+		}
+	}
+	for i := range h.Observations {
+		o := &h.Observations[i]
+		process := h.Observers[o.Observer].Process
+		if o.Kind == Settled || o.Kind == Wrote || o.Key == 0 || o.Revision == 0 || process == 0 {
+			continue
+		}
+		if at, isSent := sent[version{process, o.Key, o.Revision}]; !isSent || at > o.End {
+			found = append(found, h.violation(i, "no server had sent the revision %d", o.Revision))
+		}
+	}
+	return found
+}
+
+// answersAround describes the answers to a process before and after a time: those about a key, and the lists, bookmarks and statuses.
+func (h *History) answersAround(process uint8, key ID, at int64) (texts []string) {
+	var chosen []int
+	for _, isObject := range []bool{true, false} {
+		var before, after []int
+		for n, a := range h.Answers {
+			isRelevant := a.Key == key
+			if !isObject {
+				isRelevant = strings.HasSuffix(h.texts[a.Key], "/") && strings.HasPrefix(h.texts[key], h.texts[a.Key])
+			}
+			switch {
+			case a.Process != process || !isRelevant:
+			case a.At <= at:
+				before = append(before, n)
+			case len(after) < contextSize:
+				after = append(after, n)
+			}
+		}
+		chosen = append(append(chosen, before[max(0, len(before)-2*contextSize):]...), after...)
+	}
+	slices.Sort(chosen)
+	for _, n := range chosen {
+		a := h.Answers[n]
+		texts = append(texts, fmt.Sprintf("%s server: %s at %d: %s", seconds(a.At), h.texts[a.Type], a.Revision, h.texts[a.Request]))
+	}
+	return texts
+}
+
+func seconds(at int64) string { return fmt.Sprintf("%.6fs", time.Duration(at).Seconds()) }
