@@ -205,24 +205,21 @@ func (s *storm) readReports(p *process, o *Observer, output io.Reader) (others s
 	return others
 }
 
-// signal suspends the leader for longer than its lease, and kills the leader, in a drawn order.
+// signal kills the leader, or suspends it for longer than its lease, and waits for the next write by a leader.
 func (s *storm) signal() {
-	rng := rand.New(rand.NewPCG(s.seed, 1)) //nolint:gosec // a script that can be repeated
-	first := rng.IntN(2)
-	for n := range 2 {
-		leader := s.awaitLeader()
-		if leader == nil {
-			return
-		}
-		running := leader.member.Load()
-		if n == first {
-			_ = running.Kill()
-		} else {
-			_ = running.Signal(syscall.SIGSTOP)
-			time.Sleep(3*time.Second + time.Duration(rng.IntN(1500))*time.Millisecond)
-			_ = running.Signal(syscall.SIGCONT)
-		}
+	leader := s.awaitLeader()
+	if leader == nil {
+		return
 	}
+	running := leader.member.Load()
+	if s.seed%2 == 0 {
+		_ = running.Kill()
+	} else {
+		_ = running.Signal(syscall.SIGSTOP)
+		time.Sleep(3*time.Second + rand.N(time.Second))
+		_ = running.Signal(syscall.SIGCONT)
+	}
+	s.awaitLeader()
 }
 
 // awaitLeader returns the process of the next write by a leader, or nil after an error.
