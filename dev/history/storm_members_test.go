@@ -182,9 +182,9 @@ func (s *storm) runMembers(p *process) {
 		}
 		p.member.Store(cmd.Process)
 		others := s.readReports(p, o, output)
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() > 0 {
-			assert.NoError(s.t, err, others)
-		}
+		err = cmd.Wait()
+		wasKilled := s.acting.Err() == nil && cmd.ProcessState.ExitCode() < 0
+		assert.True(s.t, wasKilled || cmd.ProcessState.Success(), "%s: %v\n%s", m.Identity, err, others)
 	}
 }
 
@@ -224,9 +224,12 @@ func (s *storm) signal() {
 
 // awaitLeader returns the process of the next write by a leader, or nil after an error.
 func (s *storm) awaitLeader() *process {
-	before := s.led.Load()
-	if !assert.Eventually(s.t, func() bool { return s.led.Load() > before }, patience, 10*time.Millisecond, "no process leads") {
-		return nil
+	ctx, cancel := context.WithTimeout(s.acting, patience)
+	defer cancel()
+	for before := s.led.Load(); s.led.Load() == before; {
+		if !assert.NoError(s.t, sleep(ctx, 10*time.Millisecond), "no process leads") {
+			return nil
+		}
 	}
 	return s.leader.Load()
 }

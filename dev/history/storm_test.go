@@ -249,8 +249,11 @@ func (s *storm) play() {
 		}
 		return writing.Wait
 	}
-	var signaling sync.WaitGroup
-	signaling.Go(s.signal)
+	signaled := make(chan struct{})
+	s.actors.Go(func() {
+		defer close(signaled)
+		s.signal()
+	})
 	wait := write(0)
 	s.disconnect()
 	wait()
@@ -259,7 +262,7 @@ func (s *storm) play() {
 	wait = write(1)
 	s.restartServer()
 	wait()
-	signaling.Wait()
+	<-signaled
 	s.stopFaults()
 	rng := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // a script that can be repeated
 	for _, handle := range handles {
