@@ -131,6 +131,16 @@ func TestWaitForWrites_StreamOfNamespace(t *testing.T) {
 	assert.True(t, hasWrites(t, c), "a namespace that the cache does not have is ignored")
 }
 
+func TestWaitForWrites_NewPartition(t *testing.T) {
+	c := newIdle()
+	c.setStream("", true, streamState{resourceVersion: "5", synced: true}, false)
+	c.setStream("", true, streamState{listing: true, unlisted: true}, false)
+	c.RecordWrite(written("web", "7"))
+	assert.False(t, hasWrites(t, c, web), "its list may be older than the write")
+	c.setStream("", true, streamState{resourceVersion: "7", synced: true}, false)
+	assert.True(t, hasWrites(t, c, web))
+}
+
 func TestWaitForWrites_RestoredBackup(t *testing.T) {
 	c := newIdle()
 	c.setResourceVersion("", "1000")
