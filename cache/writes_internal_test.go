@@ -121,6 +121,21 @@ func TestWaitForWrites_Deletions(t *testing.T) {
 	assert.True(t, hasWrites(t, c, db))
 }
 
+func TestWaitForWrites_EndsAtDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newIdle()
+		c.emit(watch.Added, partialPod("web", "u1", "3"), "3")
+		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", UID: "u1"})
+		result := make(chan error, 1)
+		go func() { result <- c.WaitForWrites(t.Context(), web) }()
+		synctest.Wait()
+		assert.Empty(t, result)
+		c.emit(watch.Deleted, partialPod("web", "u1", "5"), "5")
+		synctest.Wait()
+		assert.Len(t, result, 1)
+	})
+}
+
 func TestWaitForWrites_StreamOfNamespace(t *testing.T) {
 	c := newIdle("shop", "home")
 	c.RecordWrite(written("web", "7"))
