@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +15,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// act starts writers that read their writes, Wait callers, clients of the servers, and a member in each process.
+// act starts writers that read their writes, Wait callers, clients of the servers, and a member in each process. It waits for the members.
 func (s *storm) act() {
 	for n, p := range s.processes {
 		c := s.caches[2*n] // of configMaps
@@ -23,6 +24,7 @@ func (s *storm) act() {
 		s.actors.Go(func() { s.wait(p, fmt.Sprint("wait-", n)) })
 		s.actors.Go(func() { s.runMembers(p) })
 	}
+	require.Eventually(s.t, func() bool { return s.candidates.Load() >= int64(len(s.processes)) }, patience, 10*time.Millisecond)
 	var handles []*dynamic.Resource
 	for server := range s.servers {
 		handles = append(handles, s.direct(server, configMaps))

@@ -68,6 +68,7 @@ func TestHistory_Storms(t *testing.T) {
 	etcd := connectEtcd(t)
 	total := 0
 	events := 0
+	signals := 0
 	first := workload.EnvNumber(t, "ANYKIND_HISTORY_SEED", 1)
 	rounds := workload.EnvNumber(t, "ANYKIND_HISTORY_ROUNDS", 3)
 	for seed := first; seed < first+rounds; seed++ {
@@ -83,12 +84,16 @@ func TestHistory_Storms(t *testing.T) {
 			}
 			assert.Empty(t, count, "violations of each property")
 			total += len(h.Observations)
+			if s.signaled.Load() {
+				signals++
+			}
 			for _, epoch := range h.Epochs {
 				events += len(epoch.Events)
 			}
 		})
 	}
-	t.Logf("%d storms, %d observations, %d events of etcd", rounds, total, events)
+	assert.NotZero(t, signals)
+	t.Logf("%d storms, %d observations, %d events of etcd, %d leaders suspended or killed", rounds, total, events, signals)
 }
 
 // connectEtcd returns a client of etcd.
@@ -159,12 +164,14 @@ type storm struct {
 	namespaces []string // the objects of the second one are in the cache of both alone
 	load       *workload.Workload
 
-	recorder *Recorder
-	etcd     *Etcd
-	caches   []observedCache
-	backup   string                  // the folder of a copy of etcd's data
-	leader   atomic.Pointer[process] // of the last write by a leader
-	led      atomic.Int64            // the number of these writes
+	recorder   *Recorder
+	etcd       *Etcd
+	caches     []observedCache
+	backup     string                  // the folder of a copy of etcd's data
+	leader     atomic.Pointer[process] // of the last write by a leader
+	led        atomic.Int64            // the number of these writes
+	signaled   atomic.Bool             // a leader was suspended or killed
+	candidates atomic.Int64            // members that have started
 
 	observers sync.WaitGroup
 	actors    sync.WaitGroup
