@@ -256,13 +256,13 @@ func (s *storm) play() {
 		}
 		return writing.Wait
 	}
+	wait := write(0)
+	s.disconnect()
 	signaled := make(chan struct{})
 	s.actors.Go(func() {
 		defer close(signaled)
 		s.signal()
 	})
-	wait := write(0)
-	s.disconnect()
 	wait()
 	s.restartEtcd()
 	s.hideVersion()
