@@ -29,7 +29,9 @@ func (s *storm) stopFaults() {
 func (s *storm) disconnect() {
 	if leader := s.awaitLeader(); leader != nil {
 		leader.link.Cut()
+		leader.leases.Cut()
 		time.Sleep(1600 * time.Millisecond)
+		leader.leases.Restore()
 		leader.link.Restore()
 	}
 }

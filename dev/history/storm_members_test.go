@@ -44,6 +44,7 @@ type member struct {
 	CommandEnv map[string]string
 	Protobuf   bool
 	Kubeconfig string // of the steady server, for writes without faults
+	Leases     string // the address of a link to the steady server
 	Start      int64  // the start of the recorder, by the clock of monotonic
 }
 
@@ -78,7 +79,9 @@ func TestProcess_Member(t *testing.T) {
 	proxied.Protobuf = m.Protobuf
 	direct, err := transport.Load(ctx, &transport.LoadOptions{Path: m.Kubeconfig, Context: "admin"})
 	require.NoError(t, err)
-	m.run(ctx, m.resource(ctx, t, proxied, "configmaps"), m.resource(ctx, t, proxied, "leases.coordination.k8s.io"), m.resource(ctx, t, direct, "configmaps"))
+	writes := m.resource(ctx, t, direct, "configmaps")
+	direct.Server = "https://" + m.Leases
+	m.run(ctx, m.resource(ctx, t, proxied, "configmaps"), m.resource(ctx, t, direct, "leases.coordination.k8s.io"), writes)
 }
 
 // resource returns a handle, after as many attempts as the faults require. It is nil if ctx has ended.
@@ -163,7 +166,7 @@ func (s *storm) runMembers(p *process) {
 	o := s.recorder.Observer(Processes, fmt.Sprint("process-", p.number), configMaps.registry, s.namespaces[0]+"/")
 	m := member{
 		Namespace: s.namespaces[0], Server: p.config.Server, Protobuf: p.config.Protobuf, Command: p.config.Exec.Command,
-		CommandEnv: map[string]string{}, Kubeconfig: s.kubeconfig, Start: monotonic() - s.recorder.Now(),
+		CommandEnv: map[string]string{}, Kubeconfig: s.kubeconfig, Leases: p.leases.Address(), Start: monotonic() - s.recorder.Now(),
 	}
 	for _, variable := range p.config.Exec.Env {
 		m.CommandEnv[variable.Name] = variable.Value.Reveal()

@@ -125,16 +125,19 @@ func connect(t *testing.T) (servers []*dynamic.Client) {
 type process struct {
 	number uint8 // from 1
 	proxy  *faultproxy.Proxy
+	leases *faultproxy.Link // to the steady server, for leader election without the faults of the proxy
 	link   *faultproxy.Link
 	config *transport.Config
 	client *dynamic.Client
 	member atomic.Pointer[os.Process]
 }
 
-func newProcess(t *testing.T, seed uint64, number int, recorder *Recorder) *process {
+func newProcess(t *testing.T, seed uint64, number int, kubeconfig string, recorder *Recorder) *process {
 	t.Helper()
+	steady, err := transport.Load(t.Context(), &transport.LoadOptions{Path: kubeconfig, Context: "admin"})
+	require.NoError(t, err)
 	seed += uint64(number) - 1
-	p := &process{number: uint8(number), proxy: faultproxy.NewBalanced(t, seed)}
+	p := &process{number: uint8(number), proxy: faultproxy.NewBalanced(t, seed), leases: faultproxy.NewLink(t, strings.TrimPrefix(steady.Server, "https://"))}
 	p.proxy.OnResponse(func(response *http.Response) {
 		recorder.RecordResponse(p.number, map[string]string{"configmaps": configMaps.registry, "notes": notes.registry}, response)
 	})
@@ -192,7 +195,7 @@ func newStorm(t *testing.T, seed uint64, servers []*dynamic.Client, etcd *client
 	s.etcd, err = RecordEtcd(t.Context(), etcd, "/registry/", s.recorder)
 	require.NoError(t, err)
 	for n := range 2 {
-		s.processes = append(s.processes, newProcess(t, seed, n+1, s.recorder))
+		s.processes = append(s.processes, newProcess(t, seed, n+1, s.kubeconfig, s.recorder))
 	}
 	prefix := fmt.Sprintf("history-%d-%x-", seed, rand.Uint32())
 	for _, name := range []string{prefix + "a", prefix + "b"} {
