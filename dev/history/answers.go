@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Answer is something that an API server sent to a process: the status of a response, a list, an object or a watch event.
+// Answer is a status, list, object or watch event from an API server to a process.
 type Answer struct {
 	At       int64
 	Revision int64 // of the list, object or bookmark
@@ -56,12 +56,12 @@ func (r *Recorder) RecordResponse(process uint8, resources map[string]string, fr
 	case url.Query().Has("watch"):
 		from.Body = &watchBody{ReadCloser: from.Body, response: a}
 	default:
-		text, err := io.ReadAll(from.Body)
+		text, _ := io.ReadAll(from.Body) // it returns its error again
 		a.addBody(text, n == len(path)-1)
-		if err == nil {
-			err = io.EOF
-		}
-		from.Body = &readBody{Closer: from.Body, text: bytes.NewReader(text), err: err}
+		from.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(text), from.Body), from.Body}
 	}
 }
 
@@ -142,22 +142,6 @@ func (a *response) decode(text []byte, into interface{ Unmarshal([]byte) error }
 	return into.Unmarshal(envelope.Raw)
 }
 
-// readBody is a body that was read already.
-type readBody struct {
-	io.Closer
-
-	text *bytes.Reader
-	err  error // after the text
-}
-
-func (b *readBody) Read(into []byte) (int, error) {
-	n, err := b.text.Read(into)
-	if err != nil {
-		err = b.err
-	}
-	return n, err
-}
-
 // watchBody records the events of a watch before they are read.
 type watchBody struct {
 	io.ReadCloser
@@ -194,7 +178,7 @@ func (a *response) cutFrame(text []byte) (frame, rest []byte, isWhole bool) {
 	return text[:size], text[size:], true
 }
 
-// sentBefore checks that no observer has a version of an object that no server has sent to its process.
+// sentBefore checks that a server had sent each observed version to the observer's process.
 func sentBefore(h *History) (found []Violation) {
 	type version struct {
 		process  uint8
@@ -221,7 +205,7 @@ func sentBefore(h *History) (found []Violation) {
 	return found
 }
 
-// answersAround describes the answers to a process before and after a time: those about a key, and the lists, bookmarks and statuses.
+// answersAround describes the answers to a process around a time: answers about a key, lists, bookmarks and statuses.
 func (h *History) answersAround(process uint8, key ID, at int64) (texts []string) {
 	var chosen []int
 	for _, isObject := range []bool{true, false} {

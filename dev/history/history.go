@@ -157,7 +157,7 @@ type run struct {
 	isContinued bool
 }
 
-// runs returns the runs of all observers with the roles. A restore of etcd permits one return to an older state.
+// runs returns the runs of all observers with the roles. A restore of etcd permits a return to an older state.
 func (h *History) runs(roles ...Role) (all []run) {
 	type source struct {
 		observer uint16

@@ -21,7 +21,7 @@ const (
 	Added          Kind = iota + 1 // a delivered change; Revision is the object's
 	Modified                       // a delivered change
 	Deleted                        // a delivered change; Revision is the deletion's
-	DeletedUnknown                 // a delivered change, inferred; Revision is the last known one
+	DeletedUnknown                 // a delivered change, inferred; Revision is the last known revision
 	Relist                         // a list begins: a stream has lost its place, or a cache starts
 	Synced                         // the initial list is delivered
 	Progress                       // all changes up to Revision are delivered
@@ -49,7 +49,7 @@ func (k Kind) String() string { return kindNames[k] }
 // Outcome is the outcome of a request.
 type Outcome uint8
 
-// Outcomes of a request. An unknown outcome is one of the first two.
+// Outcomes of a request. An unknown outcome is Accepted or Rejected.
 const (
 	Accepted Outcome = iota
 	Rejected

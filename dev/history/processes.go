@@ -16,7 +16,7 @@ func (h *History) sortedByBegin(kind Kind) (indexes []int) {
 	return indexes
 }
 
-// reconcilesExclusive checks that no reconcile begins while another one of its key runs, in any process.
+// reconcilesExclusive checks that reconciles of a key do not overlap, in any process.
 func reconcilesExclusive(h *History) (found []Violation) {
 	latest := map[ID]int{} // the reconcile with the latest end
 	for _, i := range h.sortedByBegin(Reconciled) {
