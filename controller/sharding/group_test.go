@@ -498,6 +498,41 @@ func TestFence_LostLeaseEndsWork(t *testing.T) {
 	})
 }
 
+// unlistedCache is a cache that lists its objects once listed is closed.
+type unlistedCache struct{ listed chan struct{} }
+
+func (unlistedCache) SetShard(shard.Selector) error { return nil }
+
+func (c unlistedCache) WaitForSync(ctx context.Context) error {
+	select {
+	case <-c.listed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestFence_AdmitsListedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := controllertest.New(t)
+		group, err := sharding.New(controllertest.Leases(t, client), "op", &sharding.Options{Identity: "one"})
+		require.NoError(t, err)
+		require.NoError(t, group.Run(t.Context(), func(context.Context) error {
+			objects := unlistedCache{make(chan struct{})}
+			fence, err := group.NewFence(func() {}, objects)
+			require.NoError(t, err)
+			defer fence.Close()
+			time.Sleep(time.Minute)
+			assert.True(t, fence.Owns(hashOf(1)))
+			assert.False(t, fence.Admits(hashOf(1)))
+			close(objects.listed)
+			time.Sleep(time.Minute)
+			assert.True(t, fence.Admits(hashOf(1)))
+			return nil
+		}))
+	})
+}
+
 // resourceOf returns a handle of a client, with faults, on the same resource.
 func resourceOf(t *testing.T, client *dynamic.Client, leases *dynamic.Resource) *dynamic.Resource {
 	t.Helper()
