@@ -32,8 +32,8 @@ func newHalves(t *testing.T) (m *partitionMerger[partial], uids []string) {
 func TestPartitionMerger_OldestVersionCounts(t *testing.T) {
 	m, _ := newHalves(t)
 	m.partitions[0].resourceVersion = "5"
-	for _, c := range []struct{ other, want string }{{"9", "5"}, {"3", "3"}, {"", ""}} {
-		m.partitions[1].resourceVersion = c.other
+	for _, c := range []struct{ second, want string }{{"9", "5"}, {"3", "3"}, {"", ""}} {
+		m.partitions[1].resourceVersion = c.second
 		m.updateStream("", false)
 		assert.Equal(t, c.want, m.cache.ResourceVersion())
 	}
