@@ -99,7 +99,7 @@ func isRuleError(err *field.Error) bool {
 	case strings.HasSuffix(err.Field, ".rule") || strings.HasSuffix(err.Field, ".messageExpression"):
 		return err.Detail != "rule is not specified" && err.Detail != "messageExpression must be non-empty if specified"
 	}
-	return strings.HasSuffix(err.Field, ".fieldPath") || strings.HasSuffix(err.Field, ".optionalOldSelf") || err.Type == field.ErrorTypeForbidden && !strings.Contains(err.Detail, "to be structural")
+	return strings.HasSuffix(err.Field, ".optionalOldSelf") || err.Type == field.ErrorTypeForbidden && !strings.Contains(err.Detail, "to be structural")
 }
 
 func toInternal(definition map[string]any) (*apiextensions.CustomResourceDefinition, error) {

@@ -169,7 +169,7 @@ func (d *decoder) structure(t *goType, value any) any {
 			encoded = d.zero(field.typ)
 		}
 		switch {
-		case !d.omitted(field, encoded):
+		case !d.omitted(field, encoded) || field.typ == "apiextensions/v1.JSONSchemaDependencies": // rejected even if it is empty
 			out[field.name] = encoded
 		case isEmptyCollection(given):
 			if rules := complete()[t.path][field.name]; rules == nil || rules.emptyUnchecked {

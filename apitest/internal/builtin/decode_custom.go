@@ -3,6 +3,7 @@ package builtin
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -14,10 +15,7 @@ import (
 // custom decodes and re-encodes a value of a type with its own UnmarshalJSON.
 func (d *decoder) custom(t *goType, value any) any {
 	if strings.HasPrefix(t.path, "apiextensions/v1.JSONSchemaPropsOr") {
-		if schema, ok := value.(map[string]any); ok {
-			return d.value("apiextensions/v1.JSONSchemaProps", schema)
-		}
-		return value
+		return d.schemaOr(strings.TrimPrefix(t.path, "apiextensions/v1.JSONSchemaPropsOr"), value)
 	}
 	path := d.path
 	d.path = nil // errors of UnmarshalJSON have no path
@@ -35,6 +33,30 @@ func (d *decoder) custom(t *goType, value any) any {
 		return d.intOrString(value)
 	}
 	return value // raw JSON
+}
+
+// schemaOr decodes a JSON schema or a value of another kind: "Array", "Bool" or "StringArray".
+func (d *decoder) schemaOr(other string, value any) any {
+	const schema = "apiextensions/v1.JSONSchemaProps"
+	switch value := value.(type) {
+	case map[string]any:
+		return d.value(schema, value)
+	case bool:
+		if other == "Bool" {
+			return value
+		}
+	case []any:
+		switch other {
+		case "Array":
+			return d.value("[]"+schema, value)
+		case "StringArray":
+			return d.value("[]string", value)
+		}
+	}
+	if other == "Bool" {
+		d.fail(errors.New("boolean or JSON schema expected"))
+	}
+	return nil // ignored
 }
 
 func zeroOfCustom(path string) any {

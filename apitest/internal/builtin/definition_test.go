@@ -24,7 +24,7 @@ func TestCreate_DefinitionsAsRealServer(t *testing.T) {
 	rejected := 0
 	for i, file := range files {
 		random := rand.New(rand.NewPCG(2, uint64(i)))
-		for n := range 6 {
+		for n := range 12 {
 			var definition map[string]any
 			require.NoError(t, utiljson.Unmarshal(file.JSON, &definition))
 			delete(definition, "status")
@@ -53,7 +53,8 @@ func TestCreate_DefinitionsAsRealServer(t *testing.T) {
 func withoutVersions(response realserver.Response) realserver.Response {
 	for i, cause := range response.Causes {
 		field, _, _ := strings.Cut(cause, ": Invalid value: ")
-		if strings.HasSuffix(field, "spec.versions") || strings.HasSuffix(field, "openAPIV3Schema") {
+		if strings.HasSuffix(field, "spec.versions") || strings.HasSuffix(field, "openAPIV3Schema") || strings.HasSuffix(field, ".deprecationWarning") ||
+			strings.HasSuffix(field, ".items") || strings.Contains(field, "selectableFields") {
 			response.Causes[i] = field
 		}
 	}
@@ -71,7 +72,7 @@ func breakDefinition(random *rand.Rand, definition map[string]any) string {
 	spec := definition["spec"].(map[string]any)
 	versions := spec["versions"].([]any)
 	version := versions[random.IntN(len(versions))].(map[string]any)
-	if random.IntN(4) > 0 {
+	if random.IntN(5) > 0 {
 		levels := []map[string]any{}
 		collectLevels(version["schema"].(map[string]any)["openAPIV3Schema"], &levels)
 		level := levels[random.IntN(len(levels))]
@@ -92,6 +93,8 @@ func breakDefinition(random *rand.Rand, definition map[string]any) string {
 		},
 		func() { delete(version, "schema") },
 		func() { version["deprecationWarning"] = "old" },
+		func() { version["deprecated"], version["deprecationWarning"] = true, "" },
+		func() { version["selectableFields"] = []any{map[string]any{"jsonPath": "spec"}} },
 		func() { spec["preserveUnknownFields"] = true },
 		func() { spec["conversion"] = map[string]any{"strategy": "Webhook"} },
 		func() { spec["names"].(map[string]any)["plural"] = 5 },
@@ -112,7 +115,11 @@ func breakSchema(random *rand.Rand, level map[string]any) string {
 		{"x-kubernetes-preserve-unknown-fields", false}, {"$ref", "#/x"}, {"anyOf", []any{map[string]any{"type": "string", "description": "x"}}},
 		{"oneOf", []any{map[string]any{"properties": map[string]any{"undefined": map[string]any{"minLength": int64(1)}}}}},
 		{"not", map[string]any{"default": "x"}}, {"x-kubernetes-list-map-keys", []any{"name"}}, {"enum", []any{"a", "b"}}, {"items", map[string]any{}},
-		{"x-kubernetes-validations", []any{map[string]any{"rule": " "}}},
+		{"x-kubernetes-validations", []any{map[string]any{"rule": " ", "fieldPath": ".undefined"}}}, {"maxProperties", int64(5)}, {"default", false},
+		{"id", "x"}, {"$schema", "x"}, {"additionalItems", true}, {"dependencies", map[string]any{"a": []any{"b"}}},
+		{"items", []any{map[string]any{"$ref": "x"}}}, {"additionalProperties", "text"}, {"x-kubernetes-list-type", ""},
+		{"patternProperties", map[string]any{"a": map[string]any{"type": "text"}}}, {"definitions", map[string]any{"a": map[string]any{"type": "text"}}},
+		{"properties", map[string]any{"metadata": map[string]any{"type": "object", "description": "x"}}},
 	}
 	fault := faults[random.IntN(len(faults))]
 	if fault.value == nil {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -53,11 +54,14 @@ func validateGroup(spec map[string]any, at *field.Path) field.ErrorList {
 		errs = append(errs, field.NotSupported(at.Child("scope"), scope, []string{"Cluster", "Namespaced"}))
 	}
 	if nested.Bool(spec, "preserveUnknownFields") {
-		for _, version := range nested.Slice(spec, "versions") {
-			if version, _ := version.(map[string]any); hasDefault(version["schema"]) {
-				errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema"))
-				break
-			}
+		hasDefault := false
+		for _, version := range nested.Maps(spec, "versions") {
+			walkSchemas(nested.Map(version, "schema", "openAPIV3Schema"), func(schema map[string]any) {
+				hasDefault = hasDefault || schema["default"] != nil
+			})
+		}
+		if hasDefault {
+			errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema"))
 		}
 		errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true,
 			"cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"))
@@ -65,26 +69,8 @@ func validateGroup(spec map[string]any, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// hasDefault reports whether a schema has defaults.
-func hasDefault(schema any) bool {
-	switch schema := schema.(type) {
-	case map[string]any:
-		for name, child := range schema {
-			if properties, ok := child.(map[string]any); ok && name == "properties" {
-				for _, property := range properties {
-					if hasDefault(property) {
-						return true
-					}
-				}
-			} else if name == "default" || hasDefault(child) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(schema, hasDefault)
-	}
-	return false
-}
+// maxDeprecationWarning is the API server's limit in bytes.
+const maxDeprecationWarning = 256
 
 func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -103,12 +89,16 @@ func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
 		seen[name] = true
 		if messages := validation.IsDNS1035Label(name); len(messages) > 0 {
 			errs = append(errs, field.Invalid(at.Child("name"), name, strings.Join(messages, ",")))
-			if i == 0 {
+			if i == 0 && name != "" {
 				errs = append(errs, field.Invalid(field.NewPath("spec", "version"), name, strings.Join(messages, ",")))
 			}
 		}
-		if !nested.Bool(version, "deprecated") && version["deprecationWarning"] != nil {
-			errs = append(errs, field.Invalid(at.Child("deprecationWarning"), version["deprecationWarning"], "can only be set for deprecated versions"))
+		if warning, ok := version["deprecationWarning"].(string); ok {
+			isUnprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+			isValid := warning != "" && len(warning) <= maxDeprecationWarning && !strings.ContainsFunc(warning, isUnprintable)
+			if !isValid || !nested.Bool(version, "deprecated") {
+				errs = append(errs, field.Invalid(at.Child("deprecationWarning"), warning, "must have 1 to 256 printable characters, and only for a deprecated version"))
+			}
 		}
 		if nested.Map(version, "schema", "openAPIV3Schema") == nil {
 			errs = append(errs, field.Required(at.Child("schema", "openAPIV3Schema"), ""))
@@ -119,9 +109,6 @@ func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
 	}
 	if stored != 1 {
 		errs = append(errs, field.Invalid(at.Child("versions"), versions, "must have exactly one version marked as storage version"))
-	}
-	if stored == 0 {
-		errs = append(errs, field.Invalid(field.NewPath("status", "storedVersions"), []string(nil), "must have at least one stored version"))
 	}
 	return append(errs, validateParts(versions, at)...)
 }
@@ -147,7 +134,8 @@ func validateParts(versions []any, at *field.Path) field.ErrorList {
 				at = field.NewPath("spec", part.common)
 				status = anyStatus
 			}
-			if errs = append(errs, validatePart(part.name, version, status, at)...); common {
+			isApart := common != isCommon(versions, "schema") // the fields and the schema are at different places
+			if errs = append(errs, validatePart(part.name, version, status, isApart, at)...); common {
 				break
 			}
 		}
@@ -166,7 +154,7 @@ func isCommon(versions []any, part string) bool {
 	return true
 }
 
-func validatePart(part string, version map[string]any, status bool, at *field.Path) field.ErrorList {
+func validatePart(part string, version map[string]any, status, isApart bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	schema := nested.Map(version, "schema", "openAPIV3Schema")
 	switch {
@@ -183,22 +171,28 @@ func validatePart(part string, version map[string]any, status bool, at *field.Pa
 			errs = append(errs, validateColumn(column, at.Index(i))...)
 		}
 	case part == "selectableFields":
-		return validateSelectable(nested.Slice(version, part), newNode(schema), at)
+		fields := nested.Slice(version, part)
+		if len(fields) > 0 && (isApart || schema == nil) {
+			return field.ErrorList{field.Invalid(at, "", "may only be set beside a schema")}
+		}
+		return validateSelectable(fields, newNode(schema), at)
 	}
 	return errs
 }
 
-// validateRoot checks the root of a schema for fields forbidden with a status subresource.
+// fieldsAtRoot are the fields of a root schema that are allowed with a status subresource.
+var fieldsAtRoot = []string{"description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+	"maxItems", "minItems", "uniqueItems", "multipleOf", "required", "items", "properties", "externalDocs", "example", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"}
+
+// validateRoot checks the root of a schema for fields forbidden with a status subresource. It returns the first error.
 func validateRoot(schema map[string]any, at *field.Path) field.ErrorList {
-	if typ := nested.String(schema, "type"); typ != "object" {
+	typ := nested.String(schema, "type")
+	if typ != "" && typ != "object" && schema["id"] == nil && schema["$schema"] == nil && schema["$ref"] == nil {
 		return field.ErrorList{field.Invalid(at.Child("type"), typ, `only "object" is allowed as the type at the root of the schema if the status subresource is enabled`)}
 	}
-	for _, name := range []string{"allOf", "anyOf", "oneOf", "not", "enum", "default", "nullable", "additionalProperties",
-		"x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"} {
-		if schema[name] != nil {
-			return field.ErrorList{field.Invalid(at, schema, fmt.Sprintf("only %v fields are allowed at the root of the schema if the status subresource is enabled",
-				[]string{"Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum", "MaxLength", "MinLength", "Pattern",
-					"MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"}))}
+	for name, value := range schema {
+		if value != nil && !slices.Contains(fieldsAtRoot, name) {
+			return field.ErrorList{field.Invalid(at, schema, fmt.Sprintf("only %v fields are allowed at the root of the schema if the status subresource is enabled", fieldsAtRoot))}
 		}
 	}
 	return nil
@@ -272,18 +266,12 @@ func validateSelectable(selectable []any, root *node, at *field.Path) field.Erro
 			errs = append(errs, field.Required(at, ""))
 			continue
 		}
-		n := root
-		names := strings.Split(strings.TrimPrefix(path, "."), ".")
-		for _, name := range names {
-			if n = n.child(name); n == nil {
-				errs = append(errs, field.Invalid(at, path, fmt.Sprintf("is an invalid path: does not refer to a valid field: %s", name)))
-				break
-			}
-		}
-		if n == nil {
+		n := root.atPath(path)
+		if n == nil || strings.Contains(path, "[") {
+			errs = append(errs, field.Invalid(at, path, "is an invalid path: does not refer to a valid field"))
 			continue
 		}
-		if names[0] == "metadata" {
+		if path == ".metadata" || strings.HasPrefix(path, ".metadata.") {
 			errs = append(errs, field.Invalid(at, path, "must not point to fields in metadata"))
 		}
 		if !slices.Contains([]string{"string", "boolean", "integer"}, n.typ) {

@@ -3,6 +3,7 @@ package structural
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,16 +11,25 @@ import (
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
-// validateStoredVersions rejects the removal of a version while status.storedVersions has it.
+// validateStoredVersions rejects the removal of a version while status.storedVersions has it, and a storage version that is not there.
 func validateStoredVersions(definition map[string]any) field.ErrorList {
-	names := map[string]bool{}
-	for _, version := range nested.Maps(definition, "spec", "versions") {
-		names[nested.String(version, "name")] = true
+	at := field.NewPath("status", "storedVersions")
+	stored := nested.Strings(definition, "status", "storedVersions")
+	if len(stored) == 0 {
+		return field.ErrorList{field.Invalid(at, []string(nil), "must have at least one stored version")}
 	}
+	names := map[string]bool{}
 	var errs field.ErrorList
-	for i, name := range nested.Strings(definition, "status", "storedVersions") {
+	for _, version := range nested.Maps(definition, "spec", "versions") {
+		name := nested.String(version, "name")
+		names[name] = true
+		if nested.Bool(version, "storage") && !slices.Contains(stored, name) {
+			errs = append(errs, field.Invalid(at, stored, "must have the storage version "+name))
+		}
+	}
+	for i, name := range stored {
 		if !names[name] {
-			errs = append(errs, field.Invalid(field.NewPath("status", "storedVersions").Index(i), name, fmt.Sprintf("missing from spec.versions; "+
+			errs = append(errs, field.Invalid(at.Index(i), name, fmt.Sprintf("missing from spec.versions; "+
 				"%s was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in %[1]s "+
 				"and removes %[1]s from status.storedVersions", name)))
 		}

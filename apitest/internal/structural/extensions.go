@@ -65,7 +65,7 @@ func listErrors(schema map[string]any, at *field.Path) field.ErrorList {
 		}
 	}
 	if listType == "map" {
-		errs = append(errs, mapListErrors(keys, items, at)...)
+		errs = append(errs, mapListErrors(keys, schema["items"], at)...)
 	}
 	if (listType == "map" || listType == "set") && nested.Bool(items, "nullable") {
 		errs = append(errs, field.Forbidden(at.Child("items", "nullable"), "cannot be nullable when x-kubernetes-list-type is "+listType))
@@ -73,17 +73,22 @@ func listErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	return errs
 }
 
-func mapListErrors(keys []any, items map[string]any, at *field.Path) field.ErrorList {
+func mapListErrors(keys []any, schemaOrArray any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	inKeys := at.Child("x-kubernetes-list-map-keys")
 	if len(keys) == 0 {
 		errs = append(errs, field.Required(inKeys, "must not be empty if x-kubernetes-list-type is map"))
 	}
-	if items == nil {
+	items, isSchema := schemaOrArray.(map[string]any)
+	if schemaOrArray == nil {
 		return append(errs, field.Required(at.Child("items"), "must have a schema if x-kubernetes-list-type is map"))
 	}
-	if typ := nested.String(items, "type"); typ != "object" {
-		return append(errs, field.Invalid(at.Child("items", "type"), typ, "must be object if parent array's x-kubernetes-list-type is map"))
+	if !isSchema {
+		return append(errs, field.Invalid(at.Child("items"), schemaOrArray, "must only have a single schema if x-kubernetes-list-type is map"))
+	}
+	isObject := nested.String(items, "type") == "object"
+	if !isObject {
+		errs = append(errs, field.Invalid(at.Child("items", "type"), items["type"], "must be object if parent array's x-kubernetes-list-type is map"))
 	}
 	seen := map[any]bool{}
 	for _, key := range keys {
@@ -91,12 +96,13 @@ func mapListErrors(keys []any, items map[string]any, at *field.Path) field.Error
 		property, ok := nested.Map(items, "properties")[name].(map[string]any)
 		inProperty := at.Child("items", "properties").Key(name)
 		switch typ := nested.String(property, "type"); {
+		case !isObject:
 		case !ok:
 			errs = append(errs, field.Invalid(inKeys, keys, "entries must all be names of item properties"))
 		case typ == "array" || typ == "object":
 			errs = append(errs, field.Invalid(inProperty.Child("type"), nested.String(items, "type"), "must be a scalar type if parent array's x-kubernetes-list-type is map"))
 		}
-		if seen[key] {
+		if seen[key] && isObject {
 			errs = append(errs, field.Invalid(inKeys, keys, "must not contain duplicate entries"))
 		}
 		seen[key] = true
@@ -134,8 +140,11 @@ func ruleErrors(schema map[string]any, at *field.Path) field.ErrorList {
 		if nested.String(rule, "messageExpression") != "" && strings.TrimSpace(nested.String(rule, "messageExpression")) == "" {
 			errs = append(errs, field.Required(at.Child("messageExpression"), "messageExpression must be non-empty if specified"))
 		}
+		if path := nested.String(rule, "fieldPath"); path != "" && unsupportedKeyword(schema) == "" && newNode(schema).atPath(path) == nil {
+			errs = append(errs, field.Invalid(at.Child("fieldPath"), path, "must be a valid path"))
+		}
 		reasons := []string{"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}
-		if reason := nested.String(rule, "reason"); reason != "" && !slices.Contains(reasons, reason) {
+		if reason, ok := rule["reason"].(string); ok && !slices.Contains(reasons, reason) {
 			errs = append(errs, field.NotSupported(at.Child("reason"), reason, reasons))
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
@@ -27,20 +29,26 @@ func walkSchemas(schema map[string]any, visit func(map[string]any)) {
 		return
 	}
 	visit(schema)
-	for _, name := range []string{"items", "additionalProperties", "additionalItems", "not"} {
-		one, _ := schema[name].(map[string]any)
-		walkSchemas(one, visit)
-	}
-	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
-		for _, one := range nested.Maps(schema, name) {
-			walkSchemas(one, visit)
+	subschemas(schema, nil, func(_, _ string, one map[string]any, _ *field.Path) { walkSchemas(one, visit) })
+}
+
+// subschemas calls visit for the schemas directly in a schema. key is the name of a property or definition, otherwise "".
+func subschemas(schema map[string]any, at *field.Path, visit func(keyword, key string, one map[string]any, at *field.Path)) {
+	for _, keyword := range []string{"items", "additionalProperties", "additionalItems", "not"} {
+		if one := nested.Map(schema, keyword); one != nil {
+			visit(keyword, "", one, at.Child(keyword))
 		}
 	}
-	for _, name := range []string{"properties", "patternProperties", "definitions"} {
-		children := nested.Map(schema, name)
-		for _, child := range slices.Sorted(maps.Keys(children)) {
-			one, _ := children[child].(map[string]any)
-			walkSchemas(one, visit)
+	for _, keyword := range []string{"items", "allOf", "anyOf", "oneOf"} {
+		for i, one := range nested.Maps(schema, keyword) {
+			visit(keyword, "", one, at.Child(keyword).Index(i))
+		}
+	}
+	for _, keyword := range []string{"properties", "patternProperties", "definitions", "dependencies"} {
+		for _, key := range slices.Sorted(maps.Keys(nested.Map(schema, keyword))) {
+			if one := nested.Map(schema, keyword, key); one != nil {
+				visit(keyword, key, one, at.Child(keyword).Key(key))
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package structural
 
 import (
+	"regexp"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -88,6 +89,25 @@ func newNode(schema map[string]any) *node {
 	}
 	if items := nested.Map(schema, "items"); items != nil {
 		n.items = newNode(items)
+	}
+	return n
+}
+
+// pathStep is a field of a path such as .spec['a b'].
+var pathStep = regexp.MustCompile(`^(?:\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\])`)
+
+// atPath returns the node of a field, nil if the schema does not describe the field or the path is malformed.
+func (n *node) atPath(path string) *node {
+	for path != "" && n != nil {
+		step := pathStep.FindStringSubmatch(path)
+		switch {
+		case step == nil:
+			return nil
+		case n.hasAdditional && n.additional == nil && len(n.properties) == 0:
+			return &node{} // of any type
+		}
+		n = n.child(step[1] + step[2])
+		path = path[len(step[0]):]
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package structural
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -31,12 +32,39 @@ func ValidateSchema(schema map[string]any, at *field.Path) field.ErrorList {
 	if nested.Bool(schema, "nullable") {
 		errs = append(errs, field.Forbidden(at.Child("nullable"), "nullable cannot be true at the root"))
 	}
-	if structural := structuralErrors(schema, atRoot, at); len(structural) > 0 {
-		errs = append(errs, structural...)
-	} else {
-		errs = append(errs, defaultErrors(schema, at, true, false)...)
+	unsupported := unsupportedKeyword(schema)
+	if unsupported == "" {
+		if structural := structuralErrors(schema, atRoot, at); len(structural) > 0 {
+			errs = append(errs, structural...)
+		} else {
+			errs = append(errs, defaultErrors(schema, at, true, nil)...)
+		}
 	}
-	return append(errs, standardErrors(schema, at, "", true)...)
+	errs = append(errs, standardErrors(schema, at, standardContext{root: true})...)
+	if unsupported != "" && len(errs) == 0 {
+		errs = append(errs, field.Invalid(at, "", fmt.Sprintf("OpenAPIV3Schema '%s' is not supported", unsupported)))
+	}
+	return errs
+}
+
+// unsupportedKeyword returns a keyword that no structural schema can have, or "". The API server does not check the structure of a
+// schema with such a keyword.
+func unsupportedKeyword(schema map[string]any) (keyword string) {
+	walkSchemas(schema, func(schema map[string]any) {
+		for _, name := range []string{"id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"} {
+			children, isMap := schema[name].(map[string]any)
+			if isEmpty := isMap && len(children) == 0 && name != "additionalItems"; schema[name] != nil && schema[name] != "" && !isEmpty {
+				keyword = name
+			}
+		}
+		if preserve, ok := schema["x-kubernetes-preserve-unknown-fields"].(bool); ok && !preserve {
+			keyword = "x-kubernetes-preserve-unknown-fields"
+		}
+		if len(nested.Slice(schema, "items")) > 0 {
+			keyword = "items"
+		}
+	})
+	return keyword
 }
 
 func structuralErrors(schema map[string]any, where position, at *field.Path) field.ErrorList {
@@ -125,7 +153,7 @@ func metaErrors(properties map[string]any, where position, at *field.Path) field
 	}
 	for name := range metadata {
 		inner := nested.Map(metadata, "properties")
-		allowed := slices.Contains([]string{"type", "description", "title", "default", "nullable"}, name)
+		allowed := name == "type" || name == "default"
 		_, hasName := inner["name"]
 		_, hasGenerateName := inner["generateName"]
 		if known := hasName && hasGenerateName && len(inner) == 2 || (hasName || hasGenerateName) && len(inner) == 1; name == "properties" && (known || len(inner) == 0) {
@@ -194,7 +222,8 @@ func nestedErrors(schema map[string]any, at *field.Path, skipAnyOf bool) field.E
 		{"x-kubernetes-list-map-keys", "must be empty to be structural"}, {"x-kubernetes-list-type", "must be undefined to be structural"},
 		{"x-kubernetes-map-type", "must be undefined to be structural"}, {"x-kubernetes-validations", "must be empty to be structural"},
 	} {
-		if value := schema[forbidden.name]; value != nil && value != false && value != "" {
+		isAbsent := schema[forbidden.name] == nil || schema[forbidden.name] == false && forbidden.name != "default"
+		if !isAbsent {
 			errs = append(errs, field.Forbidden(at.Child(forbidden.name), forbidden.detail))
 		}
 	}
@@ -248,52 +277,79 @@ func missingStructure(structure, values map[string]any, at, here *field.Path) fi
 	return errs
 }
 
-// defaultErrors validates defaults by their schema, except for defaults in metadata.
-func defaultErrors(schema map[string]any, at *field.Path, isRoot, insideMeta bool) field.ErrorList {
+// defaultErrors validates defaults by their schema. around returns the object with a value inside of apiVersion, kind or metadata of a
+// resource. It is nil elsewhere.
+func defaultErrors(schema map[string]any, at *field.Path, isRoot bool, around func(any) map[string]any) field.ErrorList {
 	if schema == nil {
 		return nil
 	}
+	isResource := isRoot || nested.Bool(schema, "x-kubernetes-embedded-resource")
 	var errs field.ErrorList
-	if value := schema["default"]; value != nil && !insideMeta {
-		n := newNode(schema)
-		n.embedded = n.embedded || isRoot
-		pruned := runtime.DeepCopyJSONValue(value)
-		(&pruner{}).prune(pruned, n, "")
-		if !reflect.DeepEqual(pruned, value) {
-			errs = append(errs, field.Invalid(at.Child("default"), value, "must not have unknown fields"))
-		}
-		if embedded := validateEmbedded(at.Child("default"), value, n); len(embedded) > 0 {
-			errs = append(errs, embedded...)
-		} else {
-			result := validate.NewSchemaValidator(toOpenAPI(schema), nil, "", strfmt.Default).Validate(value)
-			for _, err := range toFieldErrors(at.Child("default"), result) {
-				err.Detail = strings.TrimSpace(err.Detail) // trimmed, unlike in errors of objects
-				errs = append(errs, err)
-			}
-		}
+	if value := schema["default"]; value != nil {
+		errs = append(errs, defaultValueErrors(value, schema, at.Child("default"), isResource, around)...)
 	}
-	errs = append(errs, defaultErrors(nested.Map(schema, "items"), at.Child("items"), false, insideMeta)...)
+	item := around
+	if around != nil {
+		item = func(value any) map[string]any { return around([]any{value}) }
+	}
+	errs = append(errs, defaultErrors(nested.Map(schema, "items"), at.Child("items"), false, item)...)
 	for name, property := range nested.Map(schema, "properties") {
 		property, _ := property.(map[string]any)
-		inside := insideMeta || (isRoot || nested.Bool(schema, "x-kubernetes-embedded-resource")) && isMetaField(name)
+		inside := around
+		if isResource && isMetaField(name) {
+			inside = func(value any) map[string]any { return map[string]any{name: value} }
+		} else if around != nil {
+			inside = func(value any) map[string]any { return around(map[string]any{name: value}) }
+		}
 		errs = append(errs, defaultErrors(property, at.Child("properties").Key(name), false, inside)...)
 	}
 	return errs
 }
 
-// standardErrors checks for keywords not supported in any schema. noDefaults is the reason why defaults are forbidden at this
-// place, or "".
-func standardErrors(schema map[string]any, at *field.Path, noDefaults string, root bool) field.ErrorList {
-	if schema == nil {
-		return nil
+func defaultValueErrors(value any, schema map[string]any, at *field.Path, isResource bool, around func(any) map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	if around != nil {
+		resource := map[string]any{"apiVersion": "validation/v1", "kind": "Validation"}
+		maps.Copy(resource, around(value))
+		if invalid := validateResource(nil, resource); len(invalid) > 0 {
+			return field.ErrorList{field.Invalid(at, value, fmt.Sprintf("must result in valid metadata: %v", invalid.ToAggregate()))}
+		}
+	} else {
+		n := newNode(schema)
+		n.embedded = isResource
+		pruned := runtime.DeepCopyJSONValue(value)
+		(&pruner{}).prune(pruned, n, "")
+		if !reflect.DeepEqual(pruned, value) {
+			errs = append(errs, field.Invalid(at, value, "must not have unknown fields"))
+		}
+		if embedded := validateEmbedded(at, value, n); len(embedded) > 0 {
+			return append(errs, embedded...)
+		}
 	}
+	result := validate.NewSchemaValidator(toOpenAPI(schema), nil, "", strfmt.Default).Validate(value)
+	for _, err := range toFieldErrors(at, result) {
+		err.Detail = strings.TrimSpace(err.Detail) // trimmed, unlike in errors of objects
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+// standardContext is the position of a schema in a definition.
+type standardContext struct {
+	noDefaults string // the reason why defaults are forbidden, or ""
+	root       bool
+	insideMeta bool // within apiVersion, kind or metadata of a resource
+}
+
+// standardErrors checks for keywords not supported in any schema.
+func standardErrors(schema map[string]any, at *field.Path, in standardContext) field.ErrorList {
 	var errs field.ErrorList
 	types := []string{"array", "boolean", "integer", "number", "object", "string"}
 	if typ := nested.String(schema, "type"); typ != "" && !slices.Contains(types, typ) {
 		errs = append(errs, field.NotSupported(at.Child("type"), typ, types))
 	}
-	if schema["default"] != nil && noDefaults != "" {
-		errs = append(errs, field.Forbidden(at.Child("default"), "must not be set "+noDefaults))
+	if schema["default"] != nil && in.noDefaults != "" {
+		errs = append(errs, field.Forbidden(at.Child("default"), "must not be set "+in.noDefaults))
 	}
 	for _, name := range []string{"id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"} {
 		if schema[name] != nil {
@@ -303,40 +359,35 @@ func standardErrors(schema map[string]any, at *field.Path, noDefaults string, ro
 	if nested.String(schema, "type") == "null" {
 		errs = append(errs, field.Forbidden(at.Child("type"), "type cannot be set to null, use nullable as an alternative"))
 	}
+	if len(nested.Slice(schema, "items")) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("items"), "items must be a schema object and not an array"))
+	}
+	if in.insideMeta && nested.Bool(schema, "x-kubernetes-embedded-resource") {
+		errs = append(errs, field.Forbidden(at.Child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta"))
+	}
 	if nested.Bool(schema, "uniqueItems") {
 		errs = append(errs, field.Forbidden(at.Child("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"))
 	}
+	if additional := schema["additionalProperties"]; additional != nil && additional != true && len(nested.Map(schema, "properties")) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "additionalProperties and properties are mutual exclusive"))
+	}
 	errs = append(errs, extensionErrors(schema, at)...)
 	errs = append(errs, ruleErrors(schema, at)...)
-	return append(errs, standardErrorsBelow(schema, at, noDefaults, root)...)
-}
-
-func standardErrorsBelow(schema map[string]any, at *field.Path, noDefaults string, root bool) field.ErrorList {
-	var errs field.ErrorList
-	properties := nested.Map(schema, "properties")
-	if additional := schema["additionalProperties"]; additional != nil {
-		if len(properties) > 0 && additional != true {
-			errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "additionalProperties and properties are mutual exclusive"))
+	subschemas(schema, at, func(keyword, key string, one map[string]any, at *field.Path) {
+		inside := in
+		inside.root = false
+		switch {
+		case keyword == "patternProperties" || keyword == "additionalItems":
+			return // the API server does not look into them
+		case keyword == "additionalProperties" && in.insideMeta:
+			inside.noDefaults = "inside additionalProperties applying to object metadata"
+		case keyword == "properties" && isMetaField(key) && (in.root || nested.Bool(schema, "x-kubernetes-embedded-resource")):
+			inside.insideMeta = true
+			if in.root {
+				inside.noDefaults = "in top-level " + key
+			}
 		}
-		errs = append(errs, standardErrors(nested.Map(schema, "additionalProperties"), at.Child("additionalProperties"), noDefaults, false)...)
-	}
-	for name, property := range properties {
-		property, _ := property.(map[string]any)
-		reason := noDefaults
-		if root && isMetaField(name) {
-			reason = "in top-level " + name
-		}
-		errs = append(errs, standardErrors(property, at.Child("properties").Key(name), reason, false)...)
-		if (root || nested.Bool(schema, "x-kubernetes-embedded-resource")) && isMetaField(name) && nested.Bool(property, "x-kubernetes-embedded-resource") {
-			errs = append(errs, field.Forbidden(at.Child("properties").Key(name).Child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta"))
-		}
-	}
-	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
-		for i, one := range nested.Slice(schema, key) {
-			one, _ := one.(map[string]any)
-			errs = append(errs, standardErrors(one, at.Child(key).Index(i), noDefaults, false)...)
-		}
-	}
-	errs = append(errs, standardErrors(nested.Map(schema, "not"), at.Child("not"), noDefaults, false)...)
-	return append(errs, standardErrors(nested.Map(schema, "items"), at.Child("items"), noDefaults, false)...)
+		errs = append(errs, standardErrors(one, at, inside)...)
+	})
+	return errs
 }

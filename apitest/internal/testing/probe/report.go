@@ -26,7 +26,7 @@ func (f difference) key() string {
 }
 
 func (o outcome) text() string {
-	return fmt.Sprintf("%d %s %.300q %.200q", o.code, o.reason, strings.Join(o.causes, ", "), o.message)
+	return fmt.Sprintf("%d %s %q %.200q", o.code, o.reason, strings.Join(o.causes, ", "), o.message)
 }
 
 // Row has the counts of a resource or subresource.
