@@ -112,7 +112,7 @@ func TestAllocateService_AddressesAndPorts(t *testing.T) {
 	taken := decoded(t, `{metadata: {name: third, namespace: a}, spec: {clusterIP: 10.96.0.2, type: ClusterIP, ports: [{port: 80, protocol: TCP}]}}`)
 	errs := builtin.AllocateService(taken, nil, slices.Values(stored))
 	require.Len(t, errs, 1)
-	assert.Equal(t, `spec.clusterIPs[0]: Invalid value: "10.96.0.2": failed to allocate IP 10.96.0.2: provided IP is already allocated`, errs[0].Error())
+	assert.Equal(t, `spec.clusterIPs: Invalid value: "10.96.0.2": failed to allocate IP 10.96.0.2: provided IP is already allocated`, errs[0].Error())
 }
 
 func TestSelectableFields_OfPods(t *testing.T) {

@@ -109,8 +109,8 @@ func isChanged(value, old any) bool { return !equality.Semantic.DeepEqual(value,
 // structure checks the fields of a struct. obj and old may be nil.
 func (w *walk) structure(typ string, p place, obj, old object) {
 	t := w.types.types[typ]
-	if rules := w.rules[typ][wholeStruct]; rules != nil && obj != nil && w.isChecked(p, obj, old) {
-		w.applyToStruct(rules, p.at, obj)
+	if rules := w.rules[typ][wholeStruct]; rules != nil && obj != nil && w.isChecked(p, obj, old) && !w.applyToStruct(rules, p.at, obj) {
+		return
 	}
 	names := slices.Sorted(maps.Keys(obj))
 	for name := range old {
@@ -146,7 +146,7 @@ func (r *fieldRules) firstField() string {
 // needsValue reports whether an absent field may be an error.
 func (r *fieldRules) needsValue() bool {
 	isRequired := func(r rule) bool {
-		return slices.Contains([]string{"required", "requiredIf", "requiredUnless", "present", "presentIf", "notEmpty", "notEmptyIf", "stated"}, r.name)
+		return slices.Contains([]string{"required", "requiredIf", "requiredUnless", "requiredWith", "present", "presentIf", "notEmpty", "notEmptyIf", "stated"}, r.name)
 	}
 	return r != nil && slices.ContainsFunc(r.rules, isRequired)
 }
@@ -161,7 +161,9 @@ func (w *walk) field(t *goType, p place, name string, parent object, value, old 
 	if rules != nil && known != nil && parent != nil && w.isChecked(p, value, old) {
 		w.apply(rules, &fieldValue{typ: t.path, name: name, at: p.at, parent: parent, value: value, old: old, isUpdate: w.isUpdate}, isPointer || known.typ == "util/intstr.IntOrString")
 	}
+	isImmutable := func(r rule) bool { return r.name == "immutable" }
 	switch {
+	case w.isDeclared && w.isUpdate && rules != nil && slices.ContainsFunc(rules.rules, isImmutable): // its content does not matter
 	case w.isDeclared:
 		w.value(known.typ, p, value, old)
 	case known == nil || rules == nil || rules.unchecked:

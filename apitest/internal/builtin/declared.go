@@ -169,6 +169,9 @@ var declaredInForce = sync.OnceValue(func() ruleTable {
 	for typ, t := range goTypes().types {
 		add := func(name string) {
 			rules := &fieldRules{}
+			if whole := complete()[typ][wholeStruct]; name == wholeStruct && whole != nil && whole.rules[0].name == "onlyOne" {
+				rules.rules = slices.Clone(whole.rules)
+			}
 			for _, r := range DeclaredRules(typ, name) {
 				if r.IsInForce(r.Line(typ, name)) {
 					rules.rules = append(rules.rules, r.rule)

@@ -145,12 +145,14 @@ var fieldRuleTable = map[string]fieldRule{
 	"presentIf": {field.ErrorTypeRequired, func(r rule, f *fieldValue) bool {
 		return f.value == nil && f.parent[r.args[0]] == r.args[1]
 	}},
-	"present":    {field.ErrorTypeRequired, func(_ rule, f *fieldValue) bool { return f.value == nil }},
-	"stated":     {field.ErrorTypeNotSupported, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
-	"notEmpty":   {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
-	"notEmptyIf": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
-	"absentIf":   {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return !f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
-	"never":      {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return !f.isEmpty() }},
+	"requiredWith": {field.ErrorTypeRequired, func(r rule, f *fieldValue) bool { return f.isEmpty() && !isZero(f.parent[r.args[0]]) }},
+	"filled":       {field.ErrorTypeRequired, func(_ rule, f *fieldValue) bool { return f.value == "" }},
+	"present":      {field.ErrorTypeRequired, func(_ rule, f *fieldValue) bool { return f.value == nil }},
+	"stated":       {field.ErrorTypeNotSupported, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
+	"notEmpty":     {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return f.isEmpty() }},
+	"notEmptyIf":   {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
+	"absentIf":     {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return !f.isEmpty() && f.parent[r.args[0]] == r.args[1] }},
+	"never":        {field.ErrorTypeInvalid, func(_ rule, f *fieldValue) bool { return !f.isEmpty() }},
 	"excludes": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
 		isSet := func(sibling string) bool { return !isZero(f.parent[sibling]) }
 		return !f.isEmpty() && slices.ContainsFunc(r.args, isSet)
@@ -167,7 +169,7 @@ var fieldRuleTable = map[string]fieldRule{
 	"atLeast": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
 		return f.value != nil && number(f.value) < number(f.parent[r.args[0]])
 	}},
-	"needs": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.value != nil && number(f.parent[r.args[0]]) == 0 }},
+	"needs": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool { return f.value != nil && !isNumber(f.parent[r.args[0]]) }},
 	"above": {field.ErrorTypeInvalid, func(r rule, f *fieldValue) bool {
 		return f.value != nil && number(f.value) <= number(f.parent[r.args[0]])
 	}},
@@ -204,8 +206,8 @@ func (w *walk) apply(rules *fieldRules, f *fieldValue, isPointer bool) {
 	}
 }
 
-// applyToStruct adds the errors of the rules of a struct as a whole.
-func (w *walk) applyToStruct(rules *fieldRules, at *field.Path, fields object) {
+// applyToStruct adds the errors of the rules of a struct as a whole. It reports whether the server checks the fields, too.
+func (w *walk) applyToStruct(rules *fieldRules, at *field.Path, fields object) bool {
 	for _, r := range rules.rules {
 		set := slices.DeleteFunc(slices.Clone(r.args), func(name string) bool { return fields[name] == nil })
 		switch {
@@ -213,7 +215,11 @@ func (w *walk) applyToStruct(rules *fieldRules, at *field.Path, fields object) {
 			w.errs = append(w.errs, metavalidation.ValidateLabelSelector(labelSelector(fields), metavalidation.LabelSelectorValidationOptions{}, at)...)
 		case len(set) == 1 && r.name == "alone" && len(fields) > 1:
 			w.errs = append(w.errs, field.Forbidden(at, set[0]+" excludes other fields"))
-		case len(set) == 0 && (r.name == "oneOf" || r.name == "someOf"):
+		case len(set) > 1 && r.name == "either":
+			for _, name := range set {
+				w.errs = append(w.errs, field.Forbidden(at.Child(name), "excludes the other"))
+			}
+		case len(set) == 0 && (r.name == "oneOf" || r.name == "someOf" || r.name == "either"):
 			w.errs = append(w.errs, field.Required(at, ""))
 		case len(set) > 1 && r.name == "oneOf":
 			w.errs = append(w.errs, field.Forbidden(at.Child(set[1]), notExamined))
@@ -223,10 +229,20 @@ func (w *walk) applyToStruct(rules *fieldRules, at *field.Path, fields object) {
 			list := at.String()
 			list = list[:strings.LastIndexByte(list, '[')]
 			w.errs = append(w.errs, &field.Error{Type: field.ErrorTypeInvalid, Field: list, BadValue: "", Detail: "one of " + strings.Join(r.args, ", ") + " must be set"})
-		case len(set) != 1 && r.name == "onlyOne":
-			w.notValidated = append(w.notValidated, at.String())
+		case len(set) > 1 && r.name == "onlyOne":
+			w.errs = append(w.errs, field.Invalid(at, "", "only one of "+strings.Join(r.args, ", ")+" may be set"))
+			return false
+		case len(set) != 1 && r.name == "backendPort": // reported for the backend
+			err := field.Invalid(at, "", "one of "+strings.Join(r.args, ", ")+" must be set")
+			if len(set) == 0 {
+				err.Type = field.ErrorTypeRequired
+			}
+			err.Field = strings.TrimSuffix(err.Field, ".service.port")
+			w.errs = append(w.errs, err)
+			return false
 		}
 	}
+	return true
 }
 
 func isNumber(value any) bool {
@@ -356,7 +372,11 @@ func (c *checker) mapRule(r rule, at *field.Path, fields object) {
 		c.add(metavalidation.ValidateLabels(nested.StringMap(object{"": fields}, ""), at)...)
 	case "onlyKeys":
 		for key := range fields {
-			c.known(r, at, key)
+			if !r.pattern.MatchString(key) { // the rules of other resources are about limits and requests
+				text := at.String()
+				c.unknown = append(c.unknown, text[:strings.LastIndexByte(text, '.')])
+				break
+			}
 		}
 	case "configKeys":
 		for key := range fields {

@@ -56,7 +56,7 @@ func TestRules_MatchRecordedTypes(t *testing.T) {
 
 var ownRules = []string{
 	"created", "min", "max", "maxItems", "port", "enum", "optionalEnum", "only", "onlyKeys", "like", "oneLike", "labels", "configKeys", "set", "keys", "distinct",
-	"headerNames", "conditionTypes", "selector", "oneOf", "alone", "anyOf", "first", "exactlyOne", "exactlyOneInList", "atMostOne", "someOf", "onlyOne",
+	"headerNames", "conditionTypes", "selector", "oneOf", "alone", "anyOf", "first", "exactlyOne", "exactlyOneInList", "atMostOne", "someOf", "onlyOne", "backendPort", "either",
 }
 
 // kindsOf returns the types of a resource or subresource in all served versions.

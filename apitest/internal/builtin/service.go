@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -24,9 +23,12 @@ const (
 // errors. old is nil for a creation. services are the stored services.
 func AllocateService(service, old map[string]any, services iter.Seq[map[string]any]) field.ErrorList {
 	spec := nested.EnsureMap(service, "spec")
+	before := nested.Map(old, "spec")
 	inUse := newServiceUse(service, services)
-	normalizeClusterIPs(spec, nested.Map(old, "spec"))
-	if errs := addressErrors(spec, nested.Map(old, "spec")); len(errs) > 0 {
+	families := nested.Slice(spec, "ipFamilies")
+	keepClusterIP(spec, before)
+	normalizeClusterIPs(spec, before)
+	if errs := addressErrors(spec, before, families); len(errs) > 0 {
 		return errs
 	}
 	if nested.String(spec, "type") == "ExternalName" {
@@ -35,9 +37,11 @@ func AllocateService(service, old map[string]any, services iter.Seq[map[string]a
 		}
 		return nil
 	}
-	keepClusterIP(spec, nested.Map(old, "spec"))
-	errs := allocateClusterIP(spec, inUse)
-	return append(errs, allocateNodePorts(spec, nested.Map(old, "spec"), inUse)...)
+	isKept := before != nil && nested.String(before, "type") != "ExternalName" // a change is an error of validation
+	if errs := allocateClusterIP(spec, inUse); len(errs) > 0 && !isKept {
+		return errs
+	}
+	return allocateNodePorts(spec, before, inUse)
 }
 
 // normalizeClusterIPs sets clusterIPs to a new clusterIP.
@@ -52,8 +56,8 @@ func normalizeClusterIPs(spec, old object) {
 	}
 }
 
-// addressErrors returns the errors of addresses that are not valid before the allocation.
-func addressErrors(spec, old object) (errs field.ErrorList) {
+// addressErrors returns the errors of addresses that are not valid before the allocation. families are those of the request.
+func addressErrors(spec, old object, families []any) (errs field.ErrorList) {
 	at := field.NewPath("spec")
 	if nested.String(spec, "type") == "ExternalName" {
 		for _, name := range []string{"clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
@@ -63,31 +67,52 @@ func addressErrors(spec, old object) (errs field.ErrorList) {
 		}
 		return errs
 	}
-	families := nested.Slice(spec, "ipFamilies")
-	if kept := nested.Slice(old, "ipFamilies"); len(families) > 0 && len(families) < len(kept) && spec["ipFamilyPolicy"] != "SingleStack" {
-		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), spec["ipFamilyPolicy"], "must be 'SingleStack' to release the secondary IP family"))
+	if errs = clusterIPErrors(spec, families, at.Child("clusterIPs")); len(errs) > 0 {
+		return errs
 	}
-	ips := nested.Slice(spec, "clusterIPs")
-	ip := cmp.Or(nested.String(spec, "clusterIP"), nested.String(old, "clusterIP")) // an update may leave it out
-	isSelectorless := ip == "None" && len(nested.Map(spec, "selector")) == 0
+	policy := spec["ipFamilyPolicy"]
+	if kept := nested.Slice(old, "ipFamilies"); len(families) > 0 && len(families) < len(kept) && policy != "SingleStack" {
+		return append(errs, field.Invalid(at.Child("ipFamilyPolicy"), policy, "must be 'SingleStack' to release the secondary IP family"))
+	}
+	if spec["clusterIP"] == "None" && len(nested.Map(spec, "selector")) == 0 {
+		return nil
+	}
+	if policy == "RequireDualStack" {
+		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), policy, "this cluster is not configured for dual-stack services"))
+	}
 	for i, family := range families {
-		if family == "IPv6" && !isSelectorless && !slices.Contains(nested.Slice(old, "ipFamilies"), family) {
+		if family == "IPv6" {
 			errs = append(errs, field.Invalid(at.Child("ipFamilies").Index(i), family, "not configured on this cluster"))
 		}
 	}
-	if spec["ipFamilyPolicy"] == "RequireDualStack" && !isSelectorless {
-		errs = append(errs, field.Invalid(at.Child("ipFamilyPolicy"), spec["ipFamilyPolicy"], "this cluster is not configured for dual-stack services"))
+	return errs
+}
+
+// clusterIPErrors returns the errors of cluster IPs by themselves, and beside the requested families.
+func clusterIPErrors(spec object, families []any, at *field.Path) (errs field.ErrorList) {
+	for i, family := range families {
+		switch inFamilies := field.NewPath("spec", "ipFamilies").Index(i); {
+		case family != "IPv4" && family != "IPv6":
+			errs = append(errs, field.NotSupported(inFamilies, fmt.Sprint(family), []string{"IPv4", "IPv6"}))
+		case slices.Contains(families[:i], family):
+			errs = append(errs, field.Duplicate(inFamilies, family))
+		}
 	}
+	ips := nested.Slice(spec, "clusterIPs")
 	if len(ips) > 0 && ips[0] != spec["clusterIP"] {
-		errs = append(errs, field.Invalid(at.Child("clusterIPs"), ips, "first value must match `clusterIP`"))
+		errs = append(errs, field.Invalid(at, ips, "first value must match `clusterIP`"))
 	}
 	if len(ips) > 1 && slices.Contains(ips, any("None")) {
-		errs = append(errs, field.Invalid(at.Child("clusterIPs"), ips, "'None' must be the first and only value"))
+		errs = append(errs, field.Invalid(at, ips, "'None' must be the first and only value"))
 	}
 	for i, ip := range ips {
 		text, _ := ip.(string)
 		for _, message := range ipOrNone(text) {
-			errs = append(errs, field.Invalid(at.Child("clusterIPs").Index(i), ip, message))
+			errs = append(errs, field.Invalid(at.Index(i), ip, message))
+		}
+		addr, err := netip.ParseAddr(text)
+		if err == nil && i < len(families) && (families[i] == "IPv6" && addr.Is4() || families[i] == "IPv4" && addr.Is6()) {
+			errs = append(errs, field.Invalid(at.Index(i), ip, fmt.Sprintf("expected the family of ipFamilies[%d]", i)))
 		}
 	}
 	return errs
@@ -95,7 +120,7 @@ func addressErrors(spec, old object) (errs field.ErrorList) {
 
 // keepClusterIP copies cluster IP fields that an update left out.
 func keepClusterIP(spec, old object) {
-	if old == nil || nested.String(old, "type") == "ExternalName" {
+	if old == nil || nested.String(old, "type") == "ExternalName" || nested.String(spec, "type") == "ExternalName" {
 		return
 	}
 	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
@@ -121,7 +146,7 @@ func allocateClusterIP(spec object, inUse *serviceUse) field.ErrorList {
 	}
 	setIfNil(spec, "ipFamilyPolicy", "SingleStack")
 	setIfAbsent(spec, "ipFamilies", []any{"IPv4"})
-	at := field.NewPath("spec", "clusterIPs").Index(0)
+	at := field.NewPath("spec", "clusterIPs")
 	switch addr, err := netip.ParseAddr(ip); {
 	case ip == "None":
 	case ip == "":

@@ -37,6 +37,9 @@ func (c *call) review() error {
 	if err != nil {
 		return err
 	}
+	if _, _, err := builtin.Decode(c.resource.GroupVersionKind(), obj); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
 	c.warnFields(obj)
 	review, err := c.Access.Review(c.user, c.resource.Plural, c.info.Namespace, obj)
 	if err != nil {
