@@ -143,6 +143,11 @@ func (r *fieldRules) firstField() string {
 	return r.rules[0].args[0]
 }
 
+// isOfCreations reports whether the rules are those of creations only.
+func (r *fieldRules) isOfCreations() bool {
+	return r != nil && len(r.rules) > 0 && r.rules[0].name == "created"
+}
+
 // needsValue reports whether an absent field may be an error.
 func (r *fieldRules) needsValue() bool {
 	isRequired := func(r rule) bool {
@@ -161,9 +166,8 @@ func (w *walk) field(t *goType, p place, name string, parent object, value, old 
 	if rules != nil && known != nil && parent != nil && w.isChecked(p, value, old) {
 		w.apply(rules, &fieldValue{typ: t.path, name: name, at: p.at, parent: parent, value: value, old: old, isUpdate: w.isUpdate}, isPointer || known.typ == "util/intstr.IntOrString")
 	}
-	isImmutable := func(r rule) bool { return r.name == "immutable" }
 	switch {
-	case w.isDeclared && w.isUpdate && rules != nil && slices.ContainsFunc(rules.rules, isImmutable): // its content does not matter
+	case w.isDeclared && w.isUpdate && w.resource[p.key].isOfCreations(): // its content does not matter
 	case w.isDeclared:
 		w.value(known.typ, p, value, old)
 	case known == nil || rules == nil || rules.unchecked:
