@@ -183,26 +183,26 @@ type ResourceChange struct {
 	New *Resource
 }
 
-// Changes yields the changes of resources after the call, until ctx ends. It sends no requests: changes come from [Client.Run]
-// and from every [Client.Refresh]. Several changes of a resource are coalesced for a slow consumer. Leaving the loop releases
-// all resources.
-func (c *Client) Changes(ctx context.Context) iter.Seq[ResourceChange] {
-	last, changed := c.latestAndChanged()
+// Changes yields the changes of resources since a snapshot of the client, until ctx ends. A nil since yields every resource as new, and
+// then the changes. Changes sends no requests: changes come from [Client.Run] and from every [Client.Refresh]. Several changes of a
+// resource are coalesced for a slow consumer. Each loop over the sequence begins with the changes since the snapshot.
+func (c *Client) Changes(ctx context.Context, since *Snapshot) iter.Seq[ResourceChange] {
 	return func(yield func(ResourceChange) bool) {
-		for {
+		last := since
+		for ctx.Err() == nil {
+			next, changed := c.latestAndChanged()
+			if next != nil {
+				for _, change := range difference(last, next) {
+					if !yield(change) {
+						return
+					}
+				}
+				last = next
+			}
 			select {
 			case <-ctx.Done():
-				return
 			case <-changed:
 			}
-			var next *Snapshot
-			next, changed = c.latestAndChanged()
-			for _, change := range difference(last, next) {
-				if !yield(change) {
-					return
-				}
-			}
-			last = next
 		}
 	}
 }

@@ -210,7 +210,7 @@ func after(t *testing.T, client *Client, group string) *Snapshot {
 func TestClient_ChangesOfSlowConsumerAreCombined(t *testing.T) {
 	script, client := serving(t, deployments)
 	refresh(t, client)
-	changes := client.Changes(t.Context())
+	changes := client.Changes(t.Context(), client.Latest())
 	script.serve(statefulSets)
 	refresh(t, client)
 	script.serve(daemonSets)
@@ -225,6 +225,28 @@ func TestClient_ChangesOfSlowConsumerAreCombined(t *testing.T) {
 		break
 	}
 	assert.Equal(t, []string{"+daemonsets", "-deployments"}, seen)
+}
+
+func TestClient_ChangesBeginWithAllResources(t *testing.T) {
+	script, client := serving(t, deployments)
+	ctx, cancel := context.WithCancel(t.Context())
+	changes := client.Changes(ctx, nil)
+	names := func(limit int) (seen []string) {
+		for change := range changes {
+			assert.Nil(t, change.Old)
+			if seen = append(seen, change.New.GVR.Resource); len(seen) == limit {
+				break
+			}
+		}
+		return seen
+	}
+	refresh(t, client) // the first snapshot comes after the call
+	assert.Equal(t, []string{"pods", "deployments"}, names(2))
+	script.serve(deployments + statefulSets)
+	refresh(t, client)
+	assert.Equal(t, []string{"pods", "deployments", "statefulsets"}, names(3), "a second loop begins again")
+	cancel()
+	assert.Empty(t, names(4))
 }
 
 func TestEqualVersions_ComparesErrorText(t *testing.T) {

@@ -56,7 +56,7 @@ func define(t *testing.T, conn *transport.Conn, group string) {
 func live(t *testing.T, conn *transport.Conn, group string) (client *discovery.Client, until func(func(discovery.ResourceChange) bool)) {
 	t.Helper()
 	client = discovery.New(conn, nil)
-	_, err := client.Snapshot(t.Context())
+	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -64,7 +64,7 @@ func live(t *testing.T, conn *transport.Conn, group string) (client *discovery.C
 		assert.ErrorIs(t, client.Run(ctx), context.Canceled)
 		cancel() // whoever waits for a change ends, too
 	})
-	next, stop := iter.Pull(client.Changes(ctx))
+	next, stop := iter.Pull(client.Changes(ctx, snapshot))
 	t.Cleanup(func() { stop(); cancel(); running.Wait() })
 	return client, func(isIt func(discovery.ResourceChange) bool) {
 		t.Helper()

@@ -31,9 +31,15 @@ type Client struct {
 	shardProbe   *shardProbe
 }
 
-// Connect opens a connection and discovers the server's resources, with two requests to any current server. The caller must
-// close the client.
+// Connect opens a connection and discovers the server's resources, with two requests to any current server. A nil cfg means the
+// cluster found by [transport.Load] without options. The caller must close the client.
 func Connect(ctx context.Context, cfg *transport.Config) (*Client, error) {
+	if cfg == nil {
+		var err error
+		if cfg, err = transport.Load(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
 	conn, err := transport.Open(cfg)
 	if err != nil {
 		return nil, err
@@ -83,6 +89,10 @@ func (c *Client) Mapper() *restmapper.Mapper { return c.mapper }
 // Close closes idle connections. Requests in flight are not interrupted. On a client from [Client.Impersonate] Close does
 // nothing, because the original client owns the connections.
 func (c *Client) Close() { c.conn.Close() }
+
+// Conn returns the client's connection, for requests without a handle: requests outside of the API's resources, such as /version, and
+// further clients of the same server. A client from [Client.Impersonate] has a connection of its own.
+func (c *Client) Conn() *transport.Conn { return c.conn }
 
 // Discovery returns the discovery client.
 func (c *Client) Discovery() *discovery.Client { return c.discovery }

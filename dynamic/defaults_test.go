@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -163,6 +165,23 @@ func serveUsers(t *testing.T) (client *dynamic.Client, discoverers, peers func()
 	require.NoError(t, err)
 	t.Cleanup(func() { client.Close(); server.Close() })
 	return client, func() []string { return discovered }, func() []string { return connections }
+}
+
+func TestConnect_LoadsConfig(t *testing.T) {
+	server := httptest.NewServer(scripted.New(resources))
+	defer server.Close()
+	path := filepath.Join(t.TempDir(), "config")
+	file := `{"clusters": [{"name": "shop", "cluster": {"server": "` + server.URL + `"}}], "users": [{"name": "ann", "user": {}}], ` +
+		`"contexts": [{"name": "shop", "context": {"cluster": "shop", "user": "ann", "namespace": "shop"}}], "current-context": "shop"}`
+	require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+	t.Setenv("KUBECONFIG", path)
+	client, err := dynamic.Connect(t.Context(), nil)
+	require.NoError(t, err)
+	defer client.Close()
+	assert.Equal(t, "shop", client.Conn().Namespace())
+	t.Setenv("KUBECONFIG", path+".missing")
+	_, err = dynamic.Connect(t.Context(), nil)
+	require.ErrorContains(t, err, "find a cluster to connect to: KUBECONFIG=")
 }
 
 func TestClient_Impersonate(t *testing.T) {

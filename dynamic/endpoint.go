@@ -37,6 +37,7 @@ type endpoint struct {
 	name           string // object name; "" for all objects
 	subresource    string
 	pageOptions    PageOptions
+	waitOptions    WaitOptions
 	shard          string // the parameter shardSelector; "" for none
 	representation representation
 	contentTypes   *contentTypes // the client's; nil for JSON only

@@ -154,6 +154,23 @@ func ExampleHandle_Wait() {
 	// true
 }
 
+func ExampleHandle_WithWaitOptions() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	pods = pods.WithWaitOptions(&dynamic.WaitOptions{OnProgress: func(progress dynamic.WaitProgress) {
+		fmt.Println("web:", progress)
+	}})
+	_, err := pods.Wait(ctx, "web", dynamic.FieldEquals("spec.priority", 7))
+	fmt.Println(err)
+	// Output:
+	// web: spec.priority is missing
+	// web: done
+	// <nil>
+}
+
 func ExampleAs() {
 	resource, closeAll := shop()
 	defer closeAll()

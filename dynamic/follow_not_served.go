@@ -116,7 +116,7 @@ func (d *definition) hasExisted() bool {
 func (d *definition) Served(ctx context.Context) (served <-chan struct{}, stop func()) {
 	d.keepReason = ""
 	ctx, cancel := context.WithCancel(ctx)
-	changes := d.endpoint.discovery.Changes(ctx)
+	changes := d.endpoint.discovery.Changes(ctx, d.endpoint.discovery.Latest())
 	signal := make(chan struct{}, 1)
 	var done sync.WaitGroup
 	done.Go(func() {

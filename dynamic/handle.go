@@ -61,7 +61,7 @@ import (
 // # Concurrency
 //
 // A handle is cheap, immutable and safe for concurrent use. Namespace, AllNamespaces, Named, Subresource, WithPageOptions,
-// Metadata, Tables, WithDefaults and OnWrite return changed copies, with the same T except for Tables.
+// WithWaitOptions, Metadata, Tables, WithDefaults and OnWrite return changed copies, with the same T except for Tables.
 type Handle[T any] struct {
 	endpoint
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,8 @@ import (
 // five seconds, because a starting server denies every request for a moment. While the resource is not served no condition
 // holds, not even [Deleted]. After five seconds Wait returns an error for which apierrors.IsNotFound holds.
 //
-// When Wait returns for an established CustomResourceDefinition, its kinds can be looked up.
+// When Wait returns for an established CustomResourceDefinition, its kinds can be looked up. [Handle.WithWaitOptions] reports the
+// progress of a wait.
 func (h *Handle[T]) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*T, error) {
 	if err := h.rejectTables("watch", name); err != nil {
 		return nil, err
@@ -48,6 +50,31 @@ func (h *Handle[T]) Wait(ctx context.Context, name string, conditions ...WaitCon
 		return nil, err
 	}
 	return h.codec.decode(&h.endpoint, item{object: obj})
+}
+
+// WaitOptions configure how [Handle.Wait] waits.
+type WaitOptions struct {
+	// OnProgress is called with the first state of the object, with each further state, and when the reasons change. It is called in
+	// the goroutine of Wait and should be quick.
+	OnProgress func(WaitProgress)
+}
+
+// WaitProgress is a state of the object during a [Handle.Wait].
+type WaitProgress struct {
+	// Object is nil if it does not exist. It is read-only.
+	Object *unstructured.Object
+	// Reasons are why conditions do not hold, in the order of the conditions. It is empty in the last call of a successful wait.
+	Reasons []string
+}
+
+// String returns the reasons: "it is InProgress: 1 of 2 replicas are ready", or "done" without reasons.
+func (p WaitProgress) String() string { return cmp.Or(strings.Join(p.Reasons, "; "), "done") }
+
+// WithWaitOptions returns a handle whose Wait uses these options; nil means defaults.
+func (h *Handle[T]) WithWaitOptions(opts *WaitOptions) *Handle[T] {
+	changed := *h
+	changed.waitOptions = valueOf(opts)
+	return &changed
 }
 
 func wait(ctx context.Context, r *Resource, name string, conditions []WaitCondition) (*unstructured.Object, error) {
@@ -84,6 +111,8 @@ type waiter struct {
 	reasons      []string             // of conditions that do not hold
 	conditionErr error                // from a caller's function
 	lastErr      error                // of the last attempt; nil if the object was observed since
+	reported     *unstructured.Object // of the last call of OnProgress
+	isReported   bool
 }
 
 func (w *waiter) validate() error {
@@ -129,7 +158,7 @@ func (w *waiter) handle(event *reflector.Event[item]) error {
 // evaluate returns errStopped if all conditions hold.
 func (w *waiter) evaluate() error {
 	w.lastErr = nil
-	w.reasons = nil
+	var reasons []string
 	for _, condition := range w.conditions {
 		reason, err := condition.reason(w)
 		if err != nil {
@@ -137,10 +166,17 @@ func (w *waiter) evaluate() error {
 			return err
 		}
 		if reason != "" {
-			w.reasons = append(w.reasons, reason)
+			reasons = append(reasons, reason)
 		}
 	}
-	if len(w.reasons) > 0 {
+	isNews := !w.isReported || w.reported != w.object || !slices.Equal(reasons, w.reasons)
+	w.reasons = reasons
+	if onProgress := w.resource.waitOptions.OnProgress; onProgress != nil && isNews {
+		w.isReported = true
+		w.reported = w.object
+		onProgress(WaitProgress{Object: w.object, Reasons: slices.Clone(reasons)})
+	}
+	if len(reasons) > 0 {
 		return nil
 	}
 	return errStopped

@@ -63,6 +63,26 @@ func waitRequests(server *exchanges) []string {
 
 var running = dynamic.FieldEquals("status.phase", "Running")
 
+// TestWait_ReportsProgress has a bookmark, a change without a new reason, and a deletion.
+func TestWait_ReportsProgress(t *testing.T) {
+	bookmark := `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"8"}}}`
+	pods, _ := exchanging(t, absent, openStream(scripted.Event("ADDED", webPod("7", "u", "Pending"))+bookmark+
+		scripted.Event("MODIFIED", webPod("9", "u", "Pending"))+scripted.Event("DELETED", webPod("10", "u", "Pending"))+
+		scripted.Event("ADDED", webPod("11", "v", "Running"))))
+	var progress []string
+	pods = pods.WithWaitOptions(&dynamic.WaitOptions{OnProgress: func(p dynamic.WaitProgress) {
+		version := "none"
+		if p.Object != nil {
+			version = p.Object.GetResourceVersion()
+		}
+		progress = append(progress, version+": "+p.String())
+	}})
+	_, err := pods.Wait(t.Context(), "web", running)
+	require.NoError(t, err)
+	pending := `status.phase is "Pending", not "Running"`
+	assert.Equal(t, []string{"none: it does not exist", "7: " + pending, "9: " + pending, "none: it does not exist", "11: done"}, progress)
+}
+
 // TestWait_Requests compares the requests of each course of a wait.
 func TestWait_Requests(t *testing.T) {
 	unavailable := answer{status: http.StatusServiceUnavailable}

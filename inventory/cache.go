@@ -124,9 +124,8 @@ func (c *Cache) run(ctx context.Context, abort context.CancelCauseFunc) {
 		default:
 		}
 	}
-	changes := c.client.Discovery().Changes(ctx)
 	all.Go(func() {
-		for range changes {
+		for range c.client.Discovery().Changes(ctx, nil) {
 			notify()
 		}
 	})

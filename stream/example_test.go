@@ -134,12 +134,12 @@ func ExampleLogLines() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(line.Pod, line.Text)
+		fmt.Println(line)
 	}
 	// Output:
 	// + web-0 app
-	// web-0 GET /
-	// web-0 GET /favicon.ico
+	// shop/web-0/app: GET /
+	// shop/web-0/app: GET /favicon.ico
 	// - web-0 app Complete
 	// + web-1 app
 	// pod "web-1", container "app": you may not read the logs of web-1

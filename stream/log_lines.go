@@ -33,6 +33,9 @@ type LogSource struct {
 	IsDefault bool
 }
 
+// String returns namespace, pod and container: shop/web-0/app.
+func (s LogSource) String() string { return s.Namespace + "/" + s.Pod + "/" + s.Container }
+
 // LogLine is a line of a log and its source.
 type LogLine struct {
 	LogSource
@@ -41,6 +44,9 @@ type LogLine struct {
 	// Text has no line break. A line longer than 1 MiB is split.
 	Text string
 }
+
+// String returns the source and the text: shop/web-0/app: listening on :8080.
+func (l LogLine) String() string { return l.LogSource.String() + ": " + l.Text }
 
 // LogLines reads the logs of all containers, or of containers named Container, of several pods. Selector or Name chooses the
 // pods. Selector matches pods in the handle's namespace or in all namespaces. Name is a pod, service or workload; the handle is

@@ -47,18 +47,18 @@ func run(ctx context.Context, wide, watch bool) error {
 	}
 	defer conn.Close()
 	client := discovery.New(conn, nil)
-	if err := list(ctx, client, os.Stdout, wide); err != nil || !watch {
-		return err
-	}
-	return watchChanges(ctx, client, os.Stdout)
-}
-
-// list prints the resources, sorted by group and name as in kubectl.
-func list(ctx context.Context, client *discovery.Client, out io.Writer, wide bool) error {
 	snapshot, err := client.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
+	if err := list(snapshot, os.Stdout, wide); err != nil || !watch {
+		return err
+	}
+	return watchChanges(ctx, client, snapshot, os.Stdout)
+}
+
+// list prints the resources, sorted by group and name as in kubectl.
+func list(snapshot *discovery.Snapshot, out io.Writer, wide bool) error {
 	resources := slices.Collect(snapshot.PreferredResources(nil))
 	slices.SortStableFunc(resources, func(a, b *discovery.Resource) int {
 		return cmp.Or(cmp.Compare(a.GVR.Group, b.GVR.Group), cmp.Compare(a.GVR.Resource, b.GVR.Resource))
@@ -79,16 +79,15 @@ func list(ctx context.Context, client *discovery.Client, out io.Writer, wide boo
 	return table.Flush()
 }
 
-// watchChanges prints changes until ctx ends.
-func watchChanges(ctx context.Context, client *discovery.Client, out io.Writer) error {
+// watchChanges prints the changes since a snapshot until ctx ends.
+func watchChanges(ctx context.Context, client *discovery.Client, since *discovery.Snapshot, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	changes := client.Changes(ctx)
 	go func() {
 		defer cancel()
 		ended <- client.Run(ctx)
 	}()
-	for change := range changes {
+	for change := range client.Changes(ctx, since) {
 		verb := "changed"
 		resource := change.New
 		switch {

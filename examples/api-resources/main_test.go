@@ -34,7 +34,8 @@ func connect(t *testing.T) *transport.Conn {
 }
 
 func TestList_EqualsKubectl(t *testing.T) {
-	client := discovery.New(connect(t), nil)
+	snapshot, err := discovery.New(connect(t), nil).Snapshot(t.Context())
+	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		wide  bool
 		flags []string
@@ -44,7 +45,7 @@ func TestList_EqualsKubectl(t *testing.T) {
 				"--cache-dir", t.TempDir(), "api-resources"}, tc.flags...)...).Output()
 			require.NoError(t, err)
 			var got bytes.Buffer
-			require.NoError(t, list(t.Context(), client, &got, tc.wide))
+			require.NoError(t, list(snapshot, &got, tc.wide))
 			assert.Equal(t, trimmed(string(want)), trimmed(got.String()))
 		})
 	}
@@ -62,12 +63,12 @@ func trimmed(table string) string {
 func TestWatchChanges(t *testing.T) {
 	conn := connect(t)
 	client := discovery.New(conn, nil)
-	_, err := client.Snapshot(t.Context())
+	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
-	watching.Go(func() { write.CloseWithError(watchChanges(ctx, client, write)) })
+	watching.Go(func() { write.CloseWithError(watchChanges(ctx, client, snapshot, write)) })
 	lines := bufio.NewScanner(read)
 	const group = "watched.example.com"
 	expect := func(sign string) {

@@ -157,14 +157,16 @@ func (o *waitOptions) awaitOne(ctx, waitCtx context.Context, t *resource.Info, c
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	look := dynamic.Matches("look", func(obj *unstructured.Object) (bool, error) {
-		observe(obj)
+	opts := &dynamic.WaitOptions{OnProgress: func(progress dynamic.WaitProgress) {
+		if progress.Object == nil {
+			return
+		}
+		observe(progress.Object)
 		if checksOnce {
 			cancel(errCheckedOnce)
 		}
-		return true, nil
-	})
-	return t.Resource.Wait(ctx, t.Name, look, condition.condition)
+	}}
+	return t.Resource.WithWaitOptions(opts).Wait(ctx, t.Name, condition.condition)
 }
 
 func (o *waitOptions) awaitDeletion(ctx context.Context, t *resource.Info, checksOnce bool) (*unstructured.Object, error) {
