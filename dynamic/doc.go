@@ -1,10 +1,6 @@
 // Package dynamic is an untyped Kubernetes client for all resources of a server, custom resources included:
 //
-//	cfg, err := transport.Load(ctx, nil) // kubeconfig or service account
-//	if err != nil {
-//		return err
-//	}
-//	client, err := dynamic.Connect(ctx, cfg)
+//	client, err := dynamic.Connect(ctx, nil)
 //	if err != nil {
 //		return err
 //	}

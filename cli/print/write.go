@@ -8,6 +8,15 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
+// Object writes a single object.
+func (f *Flags) Object(w io.Writer, obj *unstructured.Object) error {
+	printer, err := f.Printer(w)
+	if err != nil {
+		return err
+	}
+	return printer.Object(obj)
+}
+
 // Objects writes the objects of an iterator such as dynamic.Handle.List as a list of kind List. If the iterator fails, Objects
 // ends the list and returns the error.
 func (f *Flags) Objects(w io.Writer, objects iter.Seq2[*unstructured.Object, error]) error {

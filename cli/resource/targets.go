@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -24,9 +25,25 @@ type Target struct {
 	Name string
 }
 
+// Targets are the targets of a command line.
+type Targets []Target
+
+// Objects yields the objects of all targets, as [Target.Objects] does. It continues with the next target after an error.
+func (ts Targets) Objects(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*unstructured.Object, error] {
+	return func(yield func(*unstructured.Object, error) bool) {
+		for _, t := range ts {
+			for obj, err := range t.Objects(ctx, opts) {
+				if !yield(obj, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Targets returns what the arguments TYPE[,TYPE] [NAME…] or TYPE/NAME…, or Files name. It sends no request for objects, except for
 // a label selector with files: the selector is matched with the labels of the stored objects.
-func (f *Finder) Targets(ctx context.Context, args []string) ([]Target, error) {
+func (f *Finder) Targets(ctx context.Context, args []string) (Targets, error) {
 	if !f.Files.IsEmpty() {
 		return f.fileTargets(ctx, args)
 	}
@@ -102,7 +119,7 @@ func (f *Finder) NoneFound(ctx context.Context, targets []Target) (string, error
 }
 
 // Objects yields the named object, or the objects selected by opts.
-func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) func(yield func(*unstructured.Object, error) bool) {
+func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*unstructured.Object, error] {
 	if t.Name == "" {
 		return func(yield func(*unstructured.Object, error) bool) {
 			for obj, err := range t.Resource.List(ctx, opts) {
@@ -118,6 +135,25 @@ func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) func(yiel
 	return func(yield func(*unstructured.Object, error) bool) {
 		obj, err := t.Resource.Get(ctx, t.Name, nil)
 		yield(obj, err)
+	}
+}
+
+// Rows yields the row of the named object, or the rows of the objects selected by opts. include is that of [dynamic.Handle.Tables].
+func (t Target) Rows(ctx context.Context, include metav1.IncludeObjectPolicy, opts *metav1.ListOptions) iter.Seq2[*dynamic.TableRow, error] {
+	tables := t.Resource.Tables(include)
+	return func(yield func(*dynamic.TableRow, error) bool) {
+		if t.Name != "" {
+			yield(tables.Get(ctx, t.Name, nil))
+			return
+		}
+		for row, err := range tables.List(ctx, opts) {
+			if err != nil {
+				err = ListError(err, t.Resource, opts)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
 	}
 }
 

@@ -7,25 +7,22 @@ import (
 	"os"
 	"time"
 
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/cli/tree"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
 
 // All that a deployment owns, and its own owners.
 func ExampleFind() {
-	find := func(ctx context.Context, client *dynamic.Client) error {
-		deployments, err := client.Resource(ctx, "deployments")
+	find := func(ctx context.Context, connection *flags.Connection) error {
+		client, err := connection.Client(ctx)
 		if err != nil {
 			return err
 		}
-		deployments = deployments.Namespace("shop")
-		web, err := deployments.Get(ctx, "web", nil)
-		if err != nil {
-			return err
-		}
-		found, err := tree.Find(ctx, client, []tree.Subject{{Object: web, Resource: deployments}}, &tree.FindOptions{Namespace: "shop"})
+		finder := &resource.Finder{Connection: connection}
+		found, err := tree.Find(ctx, client, finder.Objects(ctx, []string{"deploy/web"}, true), nil)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Package tree finds the owners and dependents of objects, over all served kinds, and computes the readiness of each object.
 //
-//	subjects := []tree.Subject{{Object: deployment, Resource: deployments}}
-//	found, err := tree.Find(ctx, client, subjects, &tree.FindOptions{Namespace: "shop"})
+//	finder := &resource.Finder{Connection: connection}
+//	found, err := tree.Find(ctx, client, finder.Objects(ctx, []string{"deploy/web"}, true), nil)
 //	…
 //	err = tree.Write(os.Stdout, found, nil)
 package tree
@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/inventory"
@@ -58,49 +61,48 @@ type Tree struct {
 	// Roots are the topmost owners of the subjects, or the subjects themselves. An owner above a subject contains only the
 	// branches with subjects.
 	Roots []*Node
+	// Namespace is the namespace of all subjects, or "" if they have several or a subject is cluster-scoped.
+	Namespace string
 	// Unread are the errors of unreadable resources. The tree may lack their objects.
 	Unread []error
 }
 
-// Subject is an argument of Find, with the handle on its resource in its namespace.
-type Subject struct {
-	Object   *unstructured.Object
-	Resource *dynamic.Resource
-}
-
 // FindOptions configures [Find].
 type FindOptions struct {
-	// Namespace is the namespace of the dependents. "" means all namespaces and cluster-scoped objects.
-	Namespace string
 	// References finds the references of each object by [relation.BuiltIn].
 	References bool
 }
 
-// Find returns the tree of the subjects. It lists the metadata of all resources in the namespace, with up to maxLists concurrent
-// requests, and holds all listed metadata in memory. Errors of discovery and of ctx are returned, errors of single resources are in
-// Tree.Unread.
-func Find(ctx context.Context, client *dynamic.Client, subjects []Subject, opts *FindOptions) (*Tree, error) {
+// Find returns the tree of the subjects, which are whole objects with the handles on their resources, such as those of
+// [resource.Finder.Objects]. It lists the metadata of all resources in Tree.Namespace, or in all namespaces, with up to maxLists
+// concurrent requests, and holds all listed metadata in memory. Errors of subjects, discovery and ctx are returned, errors of single
+// resources are in Tree.Unread. Without subjects the tree is empty.
+func Find(ctx context.Context, client *dynamic.Client, subjects iter.Seq2[*resource.Info, error], opts *FindOptions) (*Tree, error) {
 	opts = cmp.Or(opts, &FindOptions{})
+	infos, err := collect(subjects)
+	if len(infos) == 0 || err != nil {
+		return &Tree{}, err
+	}
+	tree := &Tree{Namespace: commonNamespace(infos)}
 	silent := client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}) // from unrequested kinds
-	f := &finder{client: silent, namespace: opts.Namespace, byUID: map[types.UID]*Node{}, owned: map[types.UID][]*Node{}}
+	f := &finder{client: silent, namespace: tree.Namespace, byUID: map[types.UID]*Node{}, owned: map[types.UID][]*Node{}}
 	if opts.References {
 		f.relations = relation.BuiltIn()
 	}
 	if err := f.listAll(ctx); err != nil {
 		return nil, err
 	}
-	tree := &Tree{}
 	seen := map[types.UID]bool{}
-	for _, subject := range subjects {
-		node := f.byUID[subject.Object.GetUID()]
+	for _, info := range infos {
+		node := f.byUID[info.Object.GetUID()]
 		if node == nil {
-			node = f.add(subject.Resource, subject.Object)
+			node = f.add(info.Resource, info.Object)
 		}
 		node.IsSubject = true
 		f.attachOwned(node, seen, 0)
 	}
-	for _, subject := range subjects {
-		root := f.attachOwners(ctx, f.byUID[subject.Object.GetUID()], seen)
+	for _, info := range infos {
+		root := f.attachOwners(ctx, f.byUID[info.Object.GetUID()], seen)
 		if !slices.Contains(tree.Roots, root) && !isOwned(root, tree.Roots) {
 			tree.Roots = append(tree.Roots, root)
 		}
@@ -116,6 +118,34 @@ func Find(ctx context.Context, client *dynamic.Client, subjects []Subject, opts 
 	}
 	tree.Unread = f.errs
 	return tree, ctx.Err()
+}
+
+// collect returns the subjects and their joined errors.
+func collect(subjects iter.Seq2[*resource.Info, error]) ([]*resource.Info, error) {
+	var infos []*resource.Info
+	var errs []error
+	for info, err := range subjects {
+		if err == nil && info.Object.GetUID() == "" {
+			err = fmt.Errorf("tree %s: the object has no UID, so no object can name it as owner", print.Name(info.Object))
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		infos = append(infos, info)
+	}
+	return infos, errors.Join(errs...)
+}
+
+// commonNamespace returns the namespace of all subjects, or "" if they have none or several.
+func commonNamespace(infos []*resource.Info) string {
+	namespace := infos[0].Object.GetNamespace()
+	for _, info := range infos {
+		if info.Object.GetNamespace() != namespace {
+			return ""
+		}
+	}
+	return namespace
 }
 
 // isOwned reports whether a node is in the tree of one of the roots.

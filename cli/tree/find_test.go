@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
@@ -107,6 +109,11 @@ func kinds(nodes []*Node) string {
 	return strings.Join(all, " ")
 }
 
+// only yields an object as the subject.
+func only(in *dynamic.Resource, obj *unstructured.Object) iter.Seq2[*resource.Info, error] {
+	return func(yield func(*resource.Info, error) bool) { yield(&resource.Info{Resource: in, Object: obj}, nil) }
+}
+
 func TestFind_Deployment(t *testing.T) {
 	cluster.NeedComponents(t, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
 	c := client.Connect(t, "admin")
@@ -126,7 +133,7 @@ func TestFind_Deployment(t *testing.T) {
 	web, err := deployments.Wait(ctx, "web", dynamic.Ready())
 	require.NoError(t, err)
 
-	tree, err := Find(ctx, c, []Subject{{web, deployments}}, &FindOptions{Namespace: namespace})
+	tree, err := Find(ctx, c, only(deployments, web), nil)
 	require.NoError(t, err)
 	assert.Empty(t, tree.Unread)
 	pods := strings.TrimSpace(strings.Repeat("Pod=Current ", 7))
@@ -136,7 +143,7 @@ func TestFind_Deployment(t *testing.T) {
 	handle := client.Resource(t, c, "pods").Namespace(namespace)
 	page, err := handle.ListPage(ctx, nil)
 	require.NoError(t, err)
-	tree, err = Find(ctx, c, []Subject{{page.Items[0], handle}}, &FindOptions{Namespace: namespace})
+	tree, err = Find(ctx, c, only(handle, page.Items[0]), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Deployment=Current(ReplicaSet=Current(Pod=Current))", kinds(tree.Roots))
 	assert.True(t, tree.Roots[0].Owned[0].Owned[0].IsSubject)
@@ -149,7 +156,7 @@ func TestFind_Deployment(t *testing.T) {
 	configMaps := client.Resource(t, c, "configmaps").Namespace(namespace)
 	created, err := configMaps.Create(ctx, owned, nil)
 	require.NoError(t, err)
-	tree, err = Find(ctx, c, []Subject{{created, configMaps}}, &FindOptions{Namespace: namespace})
+	tree, err = Find(ctx, c, only(configMaps, created), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Namespace=Current(ConfigMap=Current)", kinds(tree.Roots))
 }

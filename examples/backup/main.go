@@ -23,7 +23,6 @@ import (
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/inventory"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
@@ -42,11 +41,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if !isSave && (len(args) != 2 || args[0] != "restore") {
 		return errors.New("usage: backup save FOLDER NAMESPACE... | backup restore FOLDER")
 	}
-	cfg, err := transport.Load(ctx, nil)
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.Connect(ctx, cfg)
+	client, err := dynamic.Connect(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/examples/deployment-notifier/notifier"
-	"github.com/anykind/anykind/transport"
 )
 
 func main() {
@@ -31,11 +30,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	cfg, err := transport.Load(ctx, nil)
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.Connect(ctx, cfg)
+	client, err := dynamic.Connect(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/anykind/anykind/controller/manager"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/examples/operator/greeting"
-	"github.com/anykind/anykind/transport"
 )
 
 func main() {
@@ -39,11 +38,7 @@ func main() {
 }
 
 func run(ctx context.Context, address, namespace string) error {
-	cfg, err := transport.Load(ctx, nil)
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.Connect(ctx, cfg)
+	client, err := dynamic.Connect(ctx, nil)
 	if err != nil {
 		return err
 	}

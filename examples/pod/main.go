@@ -20,7 +20,6 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/transport"
 )
 
 func main() {
@@ -68,11 +67,7 @@ func run(ctx context.Context, args []string, own streams) error {
 	if command == nil {
 		return errUsage
 	}
-	cfg, err := transport.Load(ctx, nil)
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.Connect(ctx, cfg)
+	client, err := dynamic.Connect(ctx, nil)
 	if err != nil {
 		return err
 	}

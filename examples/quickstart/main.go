@@ -7,17 +7,12 @@ import (
 	"log"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
 
 func main() {
 	ctx := context.Background()
-	cfg, err := transport.Load(ctx, nil) // $KUBECONFIG or ~/.kube/config
-	if err != nil {
-		log.Fatal(err)
-	}
-	client, err := dynamic.Connect(ctx, cfg) // reads the served resources
+	client, err := dynamic.Connect(ctx, nil) // reads the served resources
 	if err != nil {
 		log.Fatal(err)
 	}

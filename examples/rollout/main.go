@@ -1,60 +1,38 @@
-// Command rollout restarts all Deployments with a label, in every namespace, and waits until their rollouts are complete:
-//
-//	rollout app=web
+// Command rollout restarts a Deployment, and prints the progress until all its Pods are new and ready: rollout web
 package main
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"os"
-	"os/signal"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
 )
 
 func main() {
 	if len(os.Args) != 2 {
-		log.Fatal("usage: rollout LABEL=VALUE")
+		log.Fatal("usage: rollout DEPLOYMENT")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	cfg, err := transport.Load(ctx, nil)
-	if err == nil {
-		err = restart(ctx, cfg, os.Args[1], os.Stdout)
-	}
-	stop()
+	ctx := context.Background()
+	client, err := dynamic.Connect(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func restart(ctx context.Context, cfg *transport.Config, selector string, out io.Writer) error {
-	client, err := dynamic.Connect(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	deployments, err := client.Resource(ctx, "deployments.apps")
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	restartedAt := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"example.com/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
-	progress := func(p dynamic.ForEachProgress) {
-		fmt.Fprintf(out, "%d of %d: %s, error: %v\n", p.Done, p.Total, p.Key, p.Err)
+	now := time.Now().Format(time.RFC3339Nano)
+	restart := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, now)
+	if _, err := deployments.Patch(ctx, os.Args[1], types.MergePatchType, restart, nil); err != nil {
+		log.Fatal(err)
 	}
-	return deployments.AllNamespaces().ForEach(ctx, &metav1.ListOptions{LabelSelector: selector}, &dynamic.ForEachOptions{OnProgress: progress},
-		func(ctx context.Context, in *dynamic.Resource, deployment *unstructured.Object) error {
-			_, err := in.Patch(ctx, deployment.GetName(), types.MergePatchType, restartedAt, nil)
-			if err == nil {
-				_, err = in.Wait(ctx, deployment.GetName(), dynamic.Ready())
-			}
-			return err
-		})
+	progress := &dynamic.WaitOptions{OnProgress: func(progress dynamic.WaitProgress) { fmt.Println(progress) }}
+	if _, err := deployments.WithWaitOptions(progress).Wait(ctx, os.Args[1], dynamic.Ready()); err != nil {
+		log.Fatal(err)
+	}
 }

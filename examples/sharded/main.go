@@ -15,7 +15,6 @@ import (
 	"github.com/anykind/anykind/controller/sharding"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/examples/operator/greeting"
-	"github.com/anykind/anykind/transport"
 )
 
 func main() {
@@ -35,11 +34,7 @@ func main() {
 
 // run runs a member. It reconciles the Greetings of a namespace, or for "" of all namespaces.
 func run(ctx context.Context, leaseNamespace, namespace string, opts *sharding.Options) error {
-	cfg, err := transport.Load(ctx, nil)
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.Connect(ctx, cfg)
+	client, err := dynamic.Connect(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (hostFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name)
 func (hostFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 func (hostFS) Glob(pattern string) ([]string, error)      { return filepath.Glob(pattern) }
 
-func (r *Reader) fileSystem() fs.FS {
+func (r Reader) fileSystem() fs.FS {
 	if r.FS == nil {
 		return hostFS{}
 	}

@@ -35,7 +35,7 @@ type Reader struct {
 }
 
 // Validate rejects repeated standard input and URLs with a user. It does not read files.
-func (r *Reader) Validate() error {
+func (r Reader) Validate() error {
 	stdins := 0
 	for _, path := range r.Paths {
 		if path == Stdin {
@@ -62,7 +62,7 @@ func (r *Reader) Validate() error {
 // or above are retried twice.
 //
 // If ctx is done while standard input is read, Read returns. The reading goroutine ends at the end of the input.
-func (r *Reader) Read(ctx context.Context) ([]*Object, error) {
+func (r Reader) Read(ctx context.Context) ([]*Object, error) {
 	var all []*Object
 	var errs []error
 	for obj, err := range r.All(ctx) {
@@ -80,7 +80,7 @@ func (r *Reader) Read(ctx context.Context) ([]*Object, error) {
 
 // All yields the objects that Read returns, and the error of each broken file after the file's objects. A file is decoded while it
 // is read: memory has one document at a time. Standard input and URLs are read before their first object.
-func (r *Reader) All(ctx context.Context) iter.Seq2[*Object, error] {
+func (r Reader) All(ctx context.Context) iter.Seq2[*Object, error] {
 	return func(yield func(*Object, error) bool) {
 		if err := r.Validate(); err != nil {
 			yield(nil, err)
@@ -112,7 +112,7 @@ func (r *Reader) All(ctx context.Context) iter.Seq2[*Object, error] {
 }
 
 // objects yields the objects of a file up to the first error, and the error.
-func (r *Reader) objects(ctx context.Context, path string) iter.Seq2[*Object, error] {
+func (r Reader) objects(ctx context.Context, path string) iter.Seq2[*Object, error] {
 	return func(yield func(*Object, error) bool) {
 		if path != Stdin && !isURL(path) {
 			file, err := r.fileSystem().Open(path)
@@ -137,7 +137,7 @@ func (r *Reader) objects(ctx context.Context, path string) iter.Seq2[*Object, er
 }
 
 // readStream returns the objects of standard input or a URL.
-func (r *Reader) readStream(ctx context.Context, path string) ([]*Object, error) {
+func (r Reader) readStream(ctx context.Context, path string) ([]*Object, error) {
 	if path == Stdin {
 		return readStdin(ctx, r.In, r.FieldLines)
 	}

@@ -3,11 +3,11 @@ package get
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/cli/tree"
 )
 
@@ -19,20 +19,12 @@ func (c *eventsCommand) findOwned(ctx context.Context) error {
 	case c.watch:
 		return errors.New("--owned is incompatible with --watch")
 	}
-	kind, name, _ := strings.Cut(c.forObject, "/")
-	handle, err := c.Connection.Handle(ctx, kind)
-	if err != nil {
-		return err
-	}
-	obj, err := handle.Get(ctx, name, nil)
-	if err != nil {
-		return err
-	}
 	client, err := c.Client(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := tree.Find(ctx, client, []tree.Subject{{Object: obj, Resource: handle}}, &tree.FindOptions{Namespace: obj.GetNamespace()})
+	finder := &resource.Finder{Connection: c.Connection}
+	found, err := tree.Find(ctx, client, finder.Objects(ctx, []string{c.forObject}, true), nil)
 	if err != nil {
 		return err
 	}

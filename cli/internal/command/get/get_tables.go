@@ -56,36 +56,20 @@ func (c *getCommand) tableParts(ctx context.Context, targets []resource.Target) 
 	var parts []tablePart
 	var errs []error
 	for _, target := range targets {
-		tables := target.Resource.Tables(c.include(target))
+		rows := target.Rows(ctx, c.include(target), c.listOptions())
 		if target.Name == "" {
-			parts = append(parts, tablePart{target, c.rows(ctx, target.Resource, tables)})
+			parts = append(parts, tablePart{target, rows})
 			continue
 		}
-		row, err := tables.Get(ctx, target.Name, nil)
-		if err != nil {
-			if err = c.unlessIgnored(err); err != nil {
+		for row, err := range rows {
+			if err == nil {
+				parts = append(parts, tablePart{target, func(yield func(*dynamic.TableRow, error) bool) { yield(row, nil) }})
+			} else if err = c.unlessIgnored(err); err != nil {
 				errs = append(errs, err)
 			}
-			continue
 		}
-		parts = append(parts, tablePart{target, func(yield func(*dynamic.TableRow, error) bool) { yield(row, nil) }})
 	}
 	return parts, errs
-}
-
-// rows yields the rows of a list.
-func (c *getCommand) rows(ctx context.Context, r *dynamic.Resource, tables *dynamic.Handle[dynamic.TableRow]) iter.Seq2[*dynamic.TableRow, error] {
-	return func(yield func(*dynamic.TableRow, error) bool) {
-		opts := c.listOptions()
-		for row, err := range tables.List(ctx, opts) {
-			if err != nil {
-				err = resource.ListError(err, r, opts)
-			}
-			if !yield(row, err) {
-				return
-			}
-		}
-	}
 }
 
 // maxStarting is the number of concurrent first requests of lists.

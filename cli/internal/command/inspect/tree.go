@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,13 +14,10 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
-	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/cli/tree"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/inventory"
 	"github.com/anykind/anykind/readiness"
-	"github.com/anykind/anykind/unstructured"
 )
 
 // treeOptions are the options of the command tree.
@@ -58,46 +54,22 @@ func treeCommand(s *command.State) *cobra.Command {
 }
 
 func (o *treeOptions) run(ctx context.Context, args []string) error {
-	targets, err := o.finder.Targets(ctx, args)
-	if err != nil {
-		return err
-	}
-	var subjects []tree.Subject
-	namespace := ""
-	sameNamespace := true
-	_, err = o.finder.Visit(ctx, targets, func(_ context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
-		if obj.GetUID() == "" {
-			return fmt.Errorf("tree %s: the object has no UID, so no object can name it as owner", print.Name(obj))
-		}
-		if len(subjects) > 0 && obj.GetNamespace() != namespace {
-			sameNamespace = false
-		}
-		namespace = obj.GetNamespace()
-		subjects = append(subjects, tree.Subject{Object: obj, Resource: in})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if len(subjects) == 0 {
-		return reportNone(ctx, o.State, &o.finder)
-	}
-	if !sameNamespace {
-		namespace = ""
-	}
 	client, err := o.Client(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := tree.Find(ctx, client, subjects, &tree.FindOptions{Namespace: namespace, References: o.references})
+	found, err := tree.Find(ctx, client, o.finder.Objects(ctx, args, true), &tree.FindOptions{References: o.references})
 	if err != nil {
 		return err
 	}
-	return o.write(found, namespace)
+	if len(found.Roots) == 0 {
+		return reportNone(ctx, o.State, &o.finder)
+	}
+	return o.write(found)
 }
 
-func (o *treeOptions) write(found *tree.Tree, namespace string) error {
-	opts := &tree.WriteOptions{Now: time.Now(), ShowNamespaces: namespace == "", Paint: o.paint()}
+func (o *treeOptions) write(found *tree.Tree) error {
+	opts := &tree.WriteOptions{Now: time.Now(), ShowNamespaces: found.Namespace == "", Paint: o.paint()}
 	out := o.Out
 	if opts.Paint != nil {
 		out = printable.Unwrap(out)
