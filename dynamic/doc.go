@@ -1,6 +1,6 @@
 // Package dynamic is an untyped Kubernetes client for all resources of a server, custom resources included:
 //
-//	client, err := dynamic.Connect(ctx, nil)
+//	client, err := dynamic.Connect(ctx, nil) // the cluster of the kubeconfig, or of this pod
 //	if err != nil {
 //		return err
 //	}

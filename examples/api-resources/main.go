@@ -30,9 +30,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *wide, *watch); err != nil && !errors.Is(err, context.Canceled) {
-		log.Print(err)
+	err := run(ctx, *wide, *watch)
+	stop()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
 	}
 }
 

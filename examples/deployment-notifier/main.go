@@ -23,9 +23,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx); !errors.Is(err, context.Canceled) {
-		log.Print(err)
+	err := run(ctx)
+	stop()
+	if !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
 	}
 }
 
@@ -35,5 +36,6 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
+	fmt.Println("waiting for DeploymentNotifiers with a name in spec.deployment, and for new images of the Deployments of these names")
 	return notifier.Run(ctx, client, os.Stdout)
 }

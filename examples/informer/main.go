@@ -29,9 +29,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx); !errors.Is(err, context.Canceled) {
-		log.Print(err)
+	err := run(ctx)
+	stop()
+	if !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
 	}
 }
 
@@ -45,6 +46,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	fmt.Println("waiting for Pods in the namespace", client.Conn().Namespace())
 	return watchPods(ctx, pods, os.Stdout)
 }
 

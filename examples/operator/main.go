@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/manager"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/examples/operator/greeting"
@@ -31,9 +32,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *address, *namespace); !errors.Is(err, context.Canceled) {
-		log.Print(err)
+	err := run(ctx, *address, *namespace)
+	stop()
+	if !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
 	}
 }
 
@@ -55,6 +57,13 @@ func run(ctx context.Context, address, namespace string) error {
 	if address != "" {
 		m.AddServer("probes", manager.HTTPServer(&http.Server{Addr: address, Handler: m.Probes(), ReadHeaderTimeout: time.Minute}, nil))
 	}
-	m.AddController("greetings", func(ctx context.Context) error { return greeting.Run(ctx, client, "", nil) })
+	log.Print("waiting for Greetings with a name in spec.name")
+	m.AddController("greetings", func(ctx context.Context) error {
+		return greeting.Run(ctx, client, "", &controller.Options{OnReconcile: report})
+	})
 	return m.Run(ctx)
+}
+
+func report(result controller.ReconcileResult) {
+	log.Printf("reconciled %s %s in %s", result.GVK.Kind, result.Key, result.Duration)
 }

@@ -12,7 +12,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	client, err := dynamic.Connect(ctx, nil) // reads the served resources
+	client, err := dynamic.Connect(ctx, nil) // the cluster of $KUBECONFIG or ~/.kube/config
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -20,6 +20,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Println("the Deployments of the namespace", client.Conn().Namespace())
 	for deployment, err := range deployments.List(ctx, nil) { // page by page, one object in memory at a time
 		if err != nil {
 			log.Fatal(err)

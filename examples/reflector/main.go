@@ -23,9 +23,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, append(flag.Args(), "pods")[0]); !errors.Is(err, context.Canceled) {
-		log.Print(err)
+	err := run(ctx, append(flag.Args(), "pods")[0])
+	stop()
+	if !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
 	}
 }
 
@@ -39,6 +40,7 @@ func run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	fmt.Printf("waiting for %s in the namespace %s\n", resource, client.Conn().Namespace())
 	return printChanges(ctx, resource, os.Stdout)
 }
 

@@ -26,9 +26,10 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *namespace, "", nil); !errors.Is(err, context.Canceled) {
-		log.Print(err)
+	err := run(ctx, *namespace, "", nil)
+	stop()
+	if !errors.Is(err, context.Canceled) {
+		log.Fatal(err)
 	}
 }
 
@@ -48,6 +49,9 @@ func run(ctx context.Context, leaseNamespace, namespace string, opts *sharding.O
 		return err
 	}
 	return group.Run(ctx, func(ctx context.Context) error {
-		return greeting.Run(ctx, client, namespace, &controller.Options{Sharding: group})
+		log.Print("waiting for Greetings with a name in spec.name")
+		return greeting.Run(ctx, client, namespace, &controller.Options{Sharding: group, OnReconcile: func(result controller.ReconcileResult) {
+			log.Printf("reconciled %s %s in %s", result.GVK.Kind, result.Key, result.Duration)
+		}})
 	})
 }

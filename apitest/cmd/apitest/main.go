@@ -48,6 +48,7 @@ type settings struct {
 	kubeconfig string
 	rbac       bool
 	controller bool
+	shop       bool
 	quiet      bool
 	stderr     io.Writer
 }
@@ -65,6 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`path` to write the kubeconfig to, instead of a temporary folder; a file that apitest did not write is not replaced")
 	flags.BoolVar(&s.rbac, "rbac", false, "authorize by the stored RBAC objects; the kubeconfig's user may do everything")
 	flags.BoolVar(&s.controller, "controllers", false, "simulate garbage collection, namespace deletion, service accounts, workloads and pods")
+	flags.BoolVar(&s.shop, "shop", true, "with -controllers and without -f and -copy: serve a small shop in the namespace default, to try programs with")
 	flags.BoolVar(&s.quiet, "hide-warnings", false, "leave out the warnings of what is not validated as by a real server")
 	s.stderr = stderr
 	if err := flags.Parse(args); err != nil {
@@ -121,6 +123,13 @@ func start(s settings) (path string, stop func(), err error) {
 	if s.controller {
 		opts.Controllers = apitest.AllControllers
 	}
+	hasShop := s.shop && s.controller && len(s.files) == 0 && s.copyFile == ""
+	if hasShop {
+		if opts.Objects, err = shopObjects(); err != nil {
+			return "", nil, err
+		}
+		opts.Streams = shopStreams()
+	}
 	if s.copyFile != "" {
 		if opts.Copy, err = clustercopy.ReadFile(s.copyFile); err != nil {
 			return "", nil, err
@@ -136,12 +145,22 @@ func start(s settings) (path string, stop func(), err error) {
 	for _, difference := range server.CopyDifferences() {
 		fmt.Fprintln(s.stderr, "apitest: differs from the cluster:", difference)
 	}
+	stopShop := func() {}
+	if hasShop {
+		if err := openShop(server); err != nil {
+			server.Close()
+			return "", nil, err
+		}
+		stopShop = deployCanary(server)
+	}
 	folder, err := os.MkdirTemp("", "apitest-")
 	if err != nil {
+		stopShop()
 		server.Close()
 		return "", nil, err
 	}
 	stop = func() {
+		stopShop()
 		server.Close()
 		_ = os.RemoveAll(folder)
 	}
