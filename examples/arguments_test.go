@@ -13,21 +13,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// build builds programs of a module's folder.
+func build(t *testing.T, into, folder string, packages ...string) {
+	t.Helper()
+	args := append([]string{"build", "-C", folder, "-ldflags=-s -w", "-o", into + string(filepath.Separator)}, packages...)
+	text, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
+	require.NoError(t, err, "%s", text)
+}
+
 // TestExamples_ExplainTheirArguments builds the programs and asks each for help, and with arguments that it does not take.
 // quickstart is not one of them: it is shown whole, and takes none.
 func TestExamples_ExplainTheirArguments(t *testing.T) {
 	folder := t.TempDir()
 	programs := map[string][]string{
 		"api-resources": {"-x", "pods"}, "autodetect": {"-x", "pods"}, "contexts": {"-x", ""}, "deployment-notifier": {"-x", "pods"}, "drain": {"-x"}, "explain": {"-x"},
-		"generic": {"-x", "pods"}, "informer": {"-x", "pods"}, "inventory": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
+		"generic": {"-x", "pods"}, "gitops": {"-x"}, "informer": {"-x", "pods"}, "inventory": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
 		"reflector": {"-x"}, "sharded": {"-x", "pods"}, "tour": {"-x", "pods"},
 	}
-	build := []string{"build", "-ldflags=-s -w", "-o", folder}
+	packages := make([]string, 0, len(programs))
 	for name := range programs {
-		build = append(build, "./"+name)
+		packages = append(packages, "./"+name)
 	}
-	text, err := exec.CommandContext(t.Context(), "go", build...).CombinedOutput()
-	require.NoError(t, err, "%s", text)
+	build(t, folder, ".", packages...)
 	run := func(name, argument string) (code int, output string) {
 		program := exec.CommandContext(t.Context(), filepath.Join(folder, name), argument)
 		program.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(folder, "none"))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/sharding"
@@ -26,7 +27,8 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *namespace, "", nil)
+	// A lost process is replaced after a LeaseDuration. The defaults are more than twice as long.
+	err := run(ctx, *namespace, "", &sharding.Options{LeaseDuration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second})
 	stop()
 	if !errors.Is(err, context.Canceled) {
 		log.Fatal(err)
