@@ -41,6 +41,28 @@ func ExampleClient_Snapshot() {
 	// Output: Pod pods [po] false true
 }
 
+// A program that follows every kind begins with all resources.
+func ExampleClient_Changes() {
+	server := httptest.NewServer(scripted.New("/v1 pods pod Pod po - get,list\n"))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	ctx := context.Background()
+	client := discovery.New(conn, nil)
+	if _, err := client.Refresh(ctx); err != nil { // a program calls client.Run in a goroutine
+		log.Fatal(err)
+	}
+	for change := range client.Changes(ctx, nil) {
+		fmt.Println("new:", change.New.GVR.Resource, change.Old == nil)
+		break // the changes follow, until ctx ends
+	}
+	// Output: new: pods true
+}
+
 func ExampleSnapshot_PreferredResources() {
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	snapshot := &discovery.Snapshot{Groups: []discovery.Group{{Name: "apps", Versions: []discovery.Version{

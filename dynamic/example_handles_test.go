@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -50,6 +51,15 @@ func ExampleClient_ForAPIResource() {
 	}
 	fmt.Println(web.GetName())
 	// Output: web
+}
+
+func ExampleClient_Conn() {
+	client, closeAll := connectTo(scripted.New(resources))
+	defer closeAll()
+
+	// The connection serves further clients of the same server, such as schema.New(conn, nil).
+	fmt.Println(client.Conn().Namespace())
+	// Output: default
 }
 
 func ExampleClient_Mapper() {

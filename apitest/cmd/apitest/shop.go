@@ -85,7 +85,7 @@ func visits(ctx context.Context, _ apitest.Pod, opts apitest.LogOptions) (io.Rea
 
 // openShop waits until the pods of the shop run.
 func openShop(server *apitest.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), maxOpening) //nolint:forbidigo // the server has no ctx
+	ctx, cancel := context.WithTimeout(context.Background(), maxOpening)
 	defer cancel()
 	for _, workload := range [][2]string{{"deployments.apps", "web"}, {"deployments.apps", "canary"}, {"statefulsets.apps", "db"}} {
 		resource, err := server.Client().Resource(ctx, workload[0])
@@ -101,7 +101,7 @@ func openShop(server *apitest.Server) error {
 
 // deployCanary gives the Deployment canary a new image at intervals, until stop is called. It ends when the Deployment is deleted.
 func deployCanary(server *apitest.Server) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it ends with stop
+	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
 		for version := 2; ; version++ {

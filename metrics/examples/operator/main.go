@@ -85,6 +85,8 @@ func run(ctx context.Context, cfg *transport.Config, address string) error {
 	mux.Handle("/", m.Probes())
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	m.AddServer("metrics and probes", manager.HTTPServer(&http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: time.Minute}, nil))
+	m.AddCache("websites", websites)
+	m.AddCache("deployments", deployments)
 	m.AddController("leader metric", recorded.Leader("website-operator"))
 	m.AddController("websites", func(ctx context.Context) error {
 		return controller.Run(ctx, websites, r.reconcile, recorded.Controller("", opts))
@@ -110,10 +112,7 @@ func (r *reconciler) reconcile(ctx context.Context, key types.NamespacedName) (a
 	if err != nil || deleted {
 		return 0, err
 	}
-	spec, _, err := unstructured.Get[map[string]any](website, "spec")
-	if err != nil {
-		return 0, err
-	}
+	spec, _ := website.Object["spec"].(map[string]any) // the server has validated it
 	if err := r.setHost(ctx, website, map[string]any{key.Name: spec["host"]}); err != nil {
 		return 0, err
 	}

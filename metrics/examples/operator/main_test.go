@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The test is the controller of Deployments.
+// The cluster has no controllers: the test reports that the Deployment is ready.
 func TestRun_WebsiteLifecycle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
