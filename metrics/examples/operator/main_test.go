@@ -55,7 +55,8 @@ func TestRun_WebsiteLifecycle(t *testing.T) {
 	hosts := client.Resource(t, admin, "configmaps").Namespace(namespace)
 	_, err = hosts.Wait(ctx, "hosts", dynamic.FieldEquals("data.shop", "shop.example.com"))
 	require.NoError(t, err)
-	ready := []byte(`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1}}`)
+	ready := []byte(`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"conditions":[
+		{"type":"Available","status":"True"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}}`)
 	_, err = deployments.Subresource("status").Patch(ctx, "shop", types.MergePatchType, ready, nil)
 	require.NoError(t, err)
 	_, err = websites.Wait(ctx, "shop", dynamic.Ready())
