@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The cluster has no controllers: the test reports that the Deployment is ready.
 func TestRun_WebsiteLifecycle(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
 	admin := client.Connect(t, "admin")
 	namespace := client.NewNamespace(t, admin)
 	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "admin", Namespace: namespace})
@@ -36,9 +36,8 @@ func TestRun_WebsiteLifecycle(t *testing.T) {
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- run(running, cfg, address) }()
+	go func() { ended <- run(ctx, cfg, address) }()
 	registered, err := controller.RegisterCRDs(ctx, admin, definition, nil)
 	require.NoError(t, err)
 	websites := registered[0].Namespace(namespace)
@@ -74,7 +73,7 @@ func TestRun_WebsiteLifecycle(t *testing.T) {
 	require.NoError(t, err)
 	stop()
 	require.ErrorIs(t, <-ended, context.Canceled)
-	events, err := client.Resource(t, admin, "events.events.k8s.io").Namespace(namespace).ListPage(ctx, nil)
+	events, err := client.Resource(t, admin, "events.events.k8s.io").Namespace(namespace).ListPage(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, events.Items, 1)
 	assert.Equal(t, "Deployed", events.Items[0].Object["reason"])
