@@ -105,9 +105,31 @@ Flags:
 	flags.PrintDefaults()
 }
 
+// newOptions returns the options of the server, and whether it has the shop.
+func newOptions(s settings) (opts *apitest.Options, hasShop bool, err error) {
+	opts = &apitest.Options{RBAC: s.rbac}
+	if opts.Objects, err = readObjects(s.files); err != nil {
+		return nil, false, err
+	}
+	if s.quiet {
+		opts.OnNotValidated = func(apitest.Request, string) {}
+	}
+	if s.controller {
+		opts.Controllers = apitest.AllControllers
+	}
+	hasShop = s.shop && s.controller && len(s.files) == 0 && s.copyFile == ""
+	if hasShop {
+		opts.Streams = shopStreams()
+		opts.Objects, err = shopObjects()
+	} else if s.copyFile != "" {
+		opts.Copy, err = clustercopy.ReadFile(s.copyFile)
+	}
+	return opts, hasShop, err
+}
+
 // start starts the server and writes its kubeconfig. stop closes the server and removes the written files.
 func start(s settings) (path string, stop func(), err error) {
-	objects, err := readObjects(s.files)
+	opts, hasShop, err := newOptions(s)
 	if err != nil {
 		return "", nil, err
 	}
@@ -116,24 +138,7 @@ func start(s settings) (path string, stop func(), err error) {
 			return "", nil, err
 		}
 	}
-	opts := &apitest.Options{Objects: objects, RBAC: s.rbac}
-	if s.quiet {
-		opts.OnNotValidated = func(apitest.Request, string) {}
-	}
-	if s.controller {
-		opts.Controllers = apitest.AllControllers
-	}
-	hasShop := s.shop && s.controller && len(s.files) == 0 && s.copyFile == ""
-	if hasShop {
-		if opts.Objects, err = shopObjects(); err != nil {
-			return "", nil, err
-		}
-		opts.Streams = shopStreams()
-	}
-	if s.copyFile != "" {
-		if opts.Copy, err = clustercopy.ReadFile(s.copyFile); err != nil {
-			return "", nil, err
-		}
+	if opts.Copy != nil {
 		for _, omission := range opts.Copy.Omitted {
 			fmt.Fprintln(s.stderr, "apitest: not in the copy:", omission)
 		}
