@@ -10,7 +10,7 @@ GOTESTSUM := .bin/gotestsum-v1.13.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 NULL := $(if $(filter Windows_NT,$(OS)),NUL,/dev/null)
 # No file is of one processor: one platform of each system says enough, and tests and lint compile Linux's. make artifacts has all.
-CROSS_PLATFORMS := darwin/arm64 windows/amd64
+CROSS_PLATFORMS := darwin/arm64,windows/amd64
 SANDBOX := go run -C sandbox .
 CORPUS := go run -C dev/corpus .
 
@@ -317,14 +317,10 @@ artifacts: ## build the programs for all platforms, with checksums and software 
 	done; done
 	@cd $(DIST) && sha256sum * >SHA256SUMS
 
-# Code that nobody runs needs no optimization: it compiles in two thirds of the time. go list -export compiles without linking.
+# From source, in one process: a compilation of all dependencies for two platforms takes over twenty times the processor time.
 .PHONY: cross
-cross: ## compile every module for users for macOS and Windows
-	@set -e; for module in $(USERS_MODULES); do for platform in $(CROSS_PLATFORMS); do \
-		echo "compiling $$module for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 \
-			go list -C $$module -export -gcflags='all=-N -l' ./... >$(NULL); \
-	done; done
+cross: ## check the types of every module for users, and of all dependencies, for macOS and Windows
+	@go run ./dev/cross -platforms $(CROSS_PLATFORMS) $(USERS_MODULES)
 
 .PHONY: vulnerabilities
 vulnerabilities: ## check every module for known vulnerabilities; needs govulncheck and the network
