@@ -28,7 +28,7 @@ func main() {
 	for platform := range strings.SplitSeq(*platforms, ",") {
 		began := time.Now()
 		goos, goarch, _ := strings.Cut(platform, "/")
-		packages, err := typecheck.Check(ctx, typecheck.Platform{GOOS: goos, GOARCH: goarch}, ".", nil, patterns...)
+		packages, err := typecheck.New(typecheck.Platform{GOOS: goos, GOARCH: goarch}).Check(ctx, ".", nil, patterns...)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "cross: %s: %v\n", platform, err)
 			stop()

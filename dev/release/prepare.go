@@ -124,9 +124,6 @@ func lastVersion(ctx context.Context, root string) (string, error) {
 	return last, nil
 }
 
-// compile are the arguments of a go command to compile all packages of a module without linking its programs.
-var compile = []string{"list", "-export", "./..."}
-
 // commitRelease commits the release in dependency order: CHANGELOG first, as part of the main module's archive, then go.mod and
 // go.sum of each module after its requirements. go.sum has the hashes of their archives.
 func commitRelease(ctx context.Context, root string, modules []*goModule, version string, proxy *fileProxy) error {
@@ -152,7 +149,7 @@ func commitRelease(ctx context.Context, root string, modules []*goModule, versio
 		if _, err := output(ctx, proxy.goCommand(folder, "mod", "tidy")); err != nil {
 			return err
 		}
-		if _, err := output(ctx, proxy.goCommand(folder, compile...)); err != nil {
+		if err := proxy.checkTypes(ctx, folder); err != nil {
 			return err
 		}
 		if _, err := git(ctx, root, "commit", "--amend", "--allow-empty", "-qa", "--no-edit"); err != nil {
@@ -168,10 +165,10 @@ func commitRelease(ctx context.Context, root string, modules []*goModule, versio
 			continue
 		}
 		began := time.Now()
-		if _, err := output(ctx, proxy.goCommand(filepath.Join(root, m.folder), compile...)); err != nil {
+		if err := proxy.checkTypes(ctx, filepath.Join(root, m.folder)); err != nil {
 			return err
 		}
-		fmt.Printf("release: ok build of %s (%s)\n", m.path, time.Since(began).Round(time.Second))
+		fmt.Printf("release: ok types of %s (%s)\n", m.path, time.Since(began).Round(time.Second))
 	}
 	return nil
 }

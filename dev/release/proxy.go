@@ -6,17 +6,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+
+	"github.com/anykind/anykind/dev/internal/typecheck"
 )
 
 // fileProxy is a GOPROXY folder with the modules of this repository, and an empty module cache. Unpublished versions must not
 // enter the user's module cache.
 type fileProxy struct {
-	dir string
-	env []string
+	dir   string
+	env   []string
+	types *typecheck.Checker
 }
 
 // newFileProxy returns an empty proxy below a temporary folder. Third-party modules come from the user's module cache or proxy.
@@ -29,7 +33,8 @@ func newFileProxy(ctx context.Context, temp string) (*fileProxy, error) {
 	}
 	proxies, modcache, _ := strings.Cut(settings, "\n")
 	dir := filepath.Join(temp, "proxy")
-	return &fileProxy{dir: dir, env: []string{
+	host := typecheck.Platform{GOOS: runtime.GOOS, GOARCH: runtime.GOARCH}
+	return &fileProxy{dir: dir, types: typecheck.New(host), env: []string{
 		"GOWORK=off", "GOFLAGS=-trimpath -modcacherw", "GOSUMDB=off", "GOMODCACHE=" + filepath.Join(temp, "modcache"),
 		"GOPROXY=" + fileURL(dir) + "," + fileURL(filepath.Join(modcache, "cache", "download")) + "," + proxies,
 	}}, nil
@@ -40,6 +45,12 @@ func fileURL(dir string) string { return "file://" + filepath.ToSlash(dir) }
 // goCommand returns a go command in dir, outside of any workspace, with the modules of the proxy.
 func (p *fileProxy) goCommand(dir string, args ...string) command {
 	return command{dir: dir, env: p.env, name: "go", args: args}
+}
+
+// checkTypes checks all packages of the module in dir and their dependencies. The modules of the repository share most dependencies.
+func (p *fileProxy) checkTypes(ctx context.Context, dir string) error {
+	_, err := p.types.Check(ctx, dir, p.env, "./...")
+	return err
 }
 
 // add publishes a version of a module from the latest commit of the repository.

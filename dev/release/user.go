@@ -49,8 +49,8 @@ func (u *user) packages(ctx context.Context, m *goModule) ([]listedPackage, erro
 	}
 }
 
-// getPackages runs go get for the public packages of each module, in a new module, and builds a program with all imports. It does
-// not run go mod tidy: tidy would add checksums missing after go get.
+// getPackages runs go get for the public packages of each module, in a new module, and checks the types of a program with all
+// imports. It does not run go mod tidy: tidy would add checksums missing after go get.
 func (u *user) getPackages(ctx context.Context) error {
 	for _, m := range u.modules {
 		all, err := u.packages(ctx, m)
@@ -71,10 +71,11 @@ func (u *user) getPackages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, args := range [][]string{get, compile} {
-			if _, err := output(ctx, u.proxy.goCommand(dir, args...)); err != nil {
-				return err
-			}
+		if _, err := output(ctx, u.proxy.goCommand(dir, get...)); err != nil {
+			return err
+		}
+		if err := u.proxy.checkTypes(ctx, dir); err != nil {
+			return err
 		}
 	}
 	return nil

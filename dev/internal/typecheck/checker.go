@@ -6,63 +6,45 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/token"
 	"go/types"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 )
 
 // maxErrors limits the errors of a package.
 const maxErrors = 10
 
-// checker checks packages concurrently, each after its dependencies.
-type checker struct {
-	fset     *token.FileSet
-	sizes    types.Sizes
-	packages []*listedPackage
-	results  map[string]*result // by import path
-}
-
-// result is a checked package. done is closed at the end of its check.
+// result is a package of a check. done is closed at the end of its check.
 type result struct {
-	done  chan struct{}
-	types *types.Package
-	errs  []error
+	listed  *listedPackage
+	imports map[string]*result // by the path in the source
+	done    chan struct{}
+	types   *types.Package
+	errs    []error
 }
 
-func newChecker(packages []*listedPackage, goarch string) *checker {
-	c := &checker{
-		fset: token.NewFileSet(), sizes: types.SizesFor("gc", goarch), packages: packages,
-		results: map[string]*result{"unsafe": {done: make(chan struct{}), types: types.Unsafe}},
-	}
-	close(c.results["unsafe"].done)
-	for _, listed := range packages {
-		if listed.ImportPath != "unsafe" {
-			c.results[listed.ImportPath] = &result{done: make(chan struct{})}
-		}
-	}
-	return c
-}
-
-// checkAll returns the errors of all packages. Workers take the packages in the order of c.packages, so that a worker waits only
-// for packages of other workers.
-func (c *checker) checkAll(ctx context.Context) error {
-	work := make(chan *listedPackage)
+// checkAll checks the packages concurrently and returns their errors. Workers begin in the order of the packages, so that a worker
+// waits only for packages of other workers.
+func (c *Checker) checkAll(ctx context.Context, packages []*listedPackage) error {
+	results, unchecked := c.resolve(packages)
+	work := make(chan *result)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			for listed := range work {
-				r := c.results[listed.ImportPath]
-				c.check(listed, r)
+			for r := range work {
+				c.check(r)
 				close(r.done)
 			}
 		})
 	}
-	for _, listed := range c.packages {
-		if listed.ImportPath != "unsafe" && ctx.Err() == nil {
-			work <- listed
+	for _, r := range unchecked {
+		if ctx.Err() != nil {
+			break
 		}
+		work <- r
 	}
 	close(work)
 	workers.Wait()
@@ -70,22 +52,59 @@ func (c *checker) checkAll(ctx context.Context) error {
 		return ctx.Err()
 	}
 	var errs []error
-	for _, listed := range c.packages {
-		errs = append(errs, c.results[listed.ImportPath].errs...)
+	for _, r := range results {
+		errs = append(errs, r.errs...)
 	}
 	return errors.Join(errs...)
 }
 
+// resolve returns the results of the packages, and those of them that are not known from an earlier check.
+func (c *Checker) resolve(packages []*listedPackage) (results, unchecked []*result) {
+	byPath := map[string]*result{}
+	for _, listed := range packages {
+		r := &result{listed: listed, imports: map[string]*result{}, done: make(chan struct{})}
+		for _, path := range listed.Imports {
+			r.imports[path] = byPath[path]
+		}
+		for path, mapped := range listed.ImportMap {
+			r.imports[path] = byPath[mapped]
+		}
+		key := r.key()
+		if known := c.known[key]; known != nil {
+			r = known
+		} else {
+			c.known[key] = r
+			unchecked = append(unchecked, r)
+		}
+		byPath[listed.ImportPath] = r
+		results = append(results, r)
+	}
+	return results, unchecked
+}
+
+// key returns a text with everything that the result depends on.
+func (r *result) key() string {
+	text := fmt.Sprintf("%s %s %q %s", r.listed.ImportPath, r.listed.Dir, r.listed.GoFiles, r.listed.goVersion())
+	for _, path := range slices.Sorted(maps.Keys(r.imports)) {
+		text += fmt.Sprintf(" %s=%p", path, r.imports[path])
+	}
+	return text
+}
+
 // check checks a package after its imports.
-func (c *checker) check(listed *listedPackage, r *result) {
+func (c *Checker) check(r *result) {
+	if r.listed.ImportPath == "unsafe" {
+		r.types = types.Unsafe
+		return
+	}
 	report := func(err error) {
 		if len(r.errs) < maxErrors {
 			r.errs = append(r.errs, err)
 		}
 	}
 	var files []*ast.File
-	for _, name := range listed.GoFiles {
-		file, err := parser.ParseFile(c.fset, filepath.Join(listed.Dir, name), nil, parser.SkipObjectResolution)
+	for _, name := range r.listed.GoFiles {
+		file, err := parser.ParseFile(c.fset, filepath.Join(r.listed.Dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
 			report(err)
 		}
@@ -94,29 +113,17 @@ func (c *checker) check(listed *listedPackage, r *result) {
 		}
 	}
 	config := types.Config{
-		Importer: imports{c, listed}, Sizes: c.sizes, IgnoreFuncBodies: listed.Standard, Error: report,
+		Importer: r, Sizes: c.sizes, IgnoreFuncBodies: r.listed.Standard, GoVersion: r.listed.goVersion(), Error: report,
 	}
-	if listed.Module != nil && listed.Module.GoVersion != "" {
-		config.GoVersion = "go" + listed.Module.GoVersion
-	}
-	r.types, _ = config.Check(listed.ImportPath, c.fset, files, nil) // reported
+	r.types, _ = config.Check(r.listed.ImportPath, c.fset, files, nil) // reported
 }
 
-// imports is the importer of a package.
-type imports struct {
-	checker *checker
-	listed  *listedPackage
-}
-
-// Import returns the types of an imported package. It waits for the end of the package's check.
-func (i imports) Import(path string) (*types.Package, error) {
-	if mapped := i.listed.ImportMap[path]; mapped != "" {
-		path = mapped
-	}
-	r := i.checker.results[path]
-	if r == nil {
+// Import returns the types of a package that r imports. It waits for the end of that package's check.
+func (r *result) Import(path string) (*types.Package, error) {
+	imported := r.imports[path]
+	if imported == nil {
 		return nil, fmt.Errorf("package %s is not in the output of go list", path)
 	}
-	<-r.done
-	return r.types, nil
+	<-imported.done
+	return imported.types, nil
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/token"
+	"go/types"
 	"io"
 	"os"
 	"os/exec"
@@ -16,16 +18,30 @@ import (
 // Platform is the platform of a check.
 type Platform struct{ GOOS, GOARCH string }
 
+// Checker checks packages for a platform. Packages with the same files and dependencies are checked once. A Checker is not safe for
+// concurrent use.
+type Checker struct {
+	platform Platform
+	fset     *token.FileSet
+	sizes    types.Sizes
+	known    map[string]*result // by key
+}
+
+// New returns a Checker for a platform.
+func New(platform Platform) *Checker {
+	return &Checker{platform: platform, fset: token.NewFileSet(), sizes: types.SizesFor("gc", platform.GOARCH), known: map[string]*result{}}
+}
+
 // Check checks the packages matched by patterns and their dependencies, without tests. It runs the go command in dir with
 // additional environment variables. Cgo is off. Function bodies of the standard library are not checked. Check returns the number of
 // packages.
-func Check(ctx context.Context, platform Platform, dir string, env []string, patterns ...string) (int, error) {
-	env = append(append(os.Environ(), env...), "GOOS="+platform.GOOS, "GOARCH="+platform.GOARCH, "CGO_ENABLED=0")
+func (c *Checker) Check(ctx context.Context, dir string, env []string, patterns ...string) (int, error) {
+	env = append(append(os.Environ(), env...), "GOOS="+c.platform.GOOS, "GOARCH="+c.platform.GOARCH, "CGO_ENABLED=0")
 	packages, err := list(ctx, dir, env, patterns)
 	if err != nil {
 		return 0, err
 	}
-	return len(packages), newChecker(packages, platform.GOARCH).checkAll(ctx)
+	return len(packages), c.checkAll(ctx, packages)
 }
 
 // listedPackage is a package as go list prints it.
@@ -37,6 +53,14 @@ type listedPackage struct {
 	ImportMap  map[string]string // paths in the source to import paths
 	Standard   bool
 	Module     *struct{ GoVersion string }
+}
+
+// goVersion returns the version of the language, or "" for the newest.
+func (l *listedPackage) goVersion() string {
+	if l.Module == nil || l.Module.GoVersion == "" {
+		return ""
+	}
+	return "go" + l.Module.GoVersion
 }
 
 const listFields = "-json=ImportPath,Dir,GoFiles,Imports,ImportMap,Standard,Module"

@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// outside is the environment of a module outside of the workspace.
+var outside = []string{"GOWORK=off", "GOFLAGS=-mod=mod"}
+
 // module writes a module that requires a second module, and returns its folder.
 func module(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -62,7 +65,7 @@ func TestCheck_ErrorsOfPlatform(t *testing.T) {
 		}, linux, "set.go:3:10"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			packages, err := Check(t.Context(), c.platform, module(t, c.files), []string{"GOWORK=off", "GOFLAGS=-mod=mod"}, "./...")
+			packages, err := New(c.platform).Check(t.Context(), module(t, c.files), outside, "./...")
 			if c.want == "" {
 				require.NoError(t, err)
 				assert.Greater(t, packages, 20, "the standard library is checked, too")
@@ -76,8 +79,35 @@ func TestCheck_ErrorsOfPlatform(t *testing.T) {
 func TestCheck_ErrorsOfAllPackages(t *testing.T) {
 	const wrong = "func Stop() { return 1 }\n"
 	dir := module(t, map[string]string{"stop.go": "package own\n\n" + wrong, "required/stop.go": "package required\n\n" + wrong})
-	_, err := Check(t.Context(), Platform{"linux", "amd64"}, dir, []string{"GOWORK=off", "GOFLAGS=-mod=mod"}, "./...")
+	_, err := New(Platform{"linux", "amd64"}).Check(t.Context(), dir, outside, "./...")
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), filepath.Join(dir, "stop.go"))
 	assert.Contains(t, err.Error(), filepath.Join(dir, "required", "stop.go"))
+}
+
+func TestChecker_ChecksPackagesOnce(t *testing.T) {
+	dir := module(t, nil)
+	c := New(Platform{"linux", "amd64"})
+	first := checkModule(t, c, dir)
+	assert.Greater(t, first, 20)
+	assert.Equal(t, first, checkModule(t, c, dir), "nothing has changed")
+
+	// Different files, and the importer of a package with different files, are different packages.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "required", "more.go"), []byte("package required\n"), 0o600))
+	assert.Equal(t, first+2, checkModule(t, c, dir))
+
+	second := module(t, map[string]string{"stop.go": "package own\n\nfunc Stop() { return 1 }\n"})
+	_, err := c.Check(t.Context(), second, outside, "./...")
+	require.ErrorContains(t, err, filepath.Join(second, "stop.go"))
+	_, err = c.Check(t.Context(), second, outside, "./...")
+	require.ErrorContains(t, err, filepath.Join(second, "stop.go"), "an error is returned again")
+	assert.Equal(t, first+4, len(c.known), "the standard library is known")
+}
+
+// checkModule checks a module and returns the number of packages known afterwards.
+func checkModule(t *testing.T, c *Checker, dir string) int {
+	t.Helper()
+	_, err := c.Check(t.Context(), dir, outside, "./...")
+	require.NoError(t, err)
+	return len(c.known)
 }
