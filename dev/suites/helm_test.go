@@ -60,7 +60,7 @@ func TestCopy_HelmAsOnCluster(t *testing.T) {
 	r, err := newRunner(t.Context(), t.Logf)
 	require.NoError(t, err)
 	p := &programs{dir: t.TempDir(), kubectl: filepath.Join(r.assets, "kubectl")}
-	buildUpstream(t, p.dir, helmModule, "cmd/helm")
+	buildUpstream(t, p.dir, helmModule, "cmd/helm", true)
 	buildOwn(t, p.dir, "apitest", "apitest")
 	buildOwn(t, p.dir, "apitest/cel", "anyctl-copy")
 	for name, text := range chart {

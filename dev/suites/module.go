@@ -38,6 +38,8 @@ type upstream struct {
 	extra []string
 	// copies are folders of other modules that upstream's Makefile downloads.
 	copies []copies
+	// sharesVersions raises the requirements to the workspace's versions.
+	sharesVersions bool
 	// startsServer is set if the tests start Kubernetes' API server in their own process. They compile in a module like the
 	// sandbox's.
 	startsServer bool
@@ -91,7 +93,13 @@ func (u *upstream) generate(ctx context.Context, cache string) (dir string, err 
 	if err != nil {
 		return "", err
 	}
-	key, err := u.key(pinned, root)
+	workspace := ""
+	if u.sharesVersions {
+		if workspace, err = workspaceGoMod(ctx, root); err != nil {
+			return "", err
+		}
+	}
+	key, err := u.key(pinned, root, workspace)
 	if err != nil {
 		return "", err
 	}
@@ -111,6 +119,11 @@ func (u *upstream) generate(ctx context.Context, cache string) (dir string, err 
 	if err := u.write(ctx, source, dir, root); err != nil {
 		return "", err
 	}
+	if u.sharesVersions {
+		if err := requireWorkspace(ctx, dir, workspace); err != nil {
+			return "", err
+		}
+	}
 	return dir, os.WriteFile(stamp, []byte(key), 0o600)
 }
 
@@ -120,10 +133,10 @@ func short(text string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// key returns a hash of a generated module's inputs.
-func (u *upstream) key(pinned version, root string) (string, error) {
+// key returns a hash of a generated module's inputs. workspace is the result of workspaceGoMod, or empty.
+func (u *upstream) key(pinned version, root, workspace string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.extra, u.copies, u.startsServer)
+	fmt.Fprintln(sum, pinned, root, workspace, u.tests, u.requires, u.extra, u.copies, u.startsServer)
 	for _, p := range u.patches {
 		fmt.Fprintf(sum, "%T %+v\n", p, p)
 	}
@@ -228,9 +241,10 @@ func (u *upstream) nestedModules(ctx context.Context, dir string) (edits []strin
 	return edits, nil
 }
 
-// goCommand runs the go command in dir and returns its standard output. The caller's settings for modules are ignored.
+// goCommand runs the go command in dir and returns its standard output. The caller's settings for modules are ignored. Compiled
+// packages have the flags of this repository's tests.
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	return goCommandWith(ctx, dir, []string{"GOFLAGS=-mod=mod"}, args...)
+	return goCommandWith(ctx, dir, []string{"GOFLAGS=-mod=mod -trimpath"}, args...)
 }
 
 // goCommandWith runs the go command with additional environment variables.

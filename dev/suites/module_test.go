@@ -63,17 +63,44 @@ func TestUpstream_NestedModulesArePublished(t *testing.T) {
 	assert.Equal(t, []string{"-replace=sigs.k8s.io/cluster-api/api=sigs.k8s.io/cluster-api/api@v1.14.2"}, edits)
 }
 
-func TestUpstream_KeyDependsOnPatches(t *testing.T) {
+func TestUpstream_KeyDependsOnInputs(t *testing.T) {
 	one := &upstream{name: "client-go", patches: []patch{replaceText{file: "a", old: "b", new: "c"}}}
 	two := &upstream{name: "client-go", patches: []patch{replaceText{file: "a", old: "b", new: "d"}}}
-	first, err := one.key(version{}, "/root")
+	first, err := one.key(version{}, "/root", "")
 	require.NoError(t, err)
-	again, err := one.key(version{}, "/root")
+	again, err := one.key(version{}, "/root", "")
 	require.NoError(t, err)
-	other, err := two.key(version{}, "/root")
+	other, err := two.key(version{}, "/root", "")
 	require.NoError(t, err)
 	assert.Equal(t, first, again)
 	assert.NotEqual(t, first, other)
+	raised, err := one.key(version{}, "/root", "require example.org/a v1.0.0")
+	require.NoError(t, err)
+	assert.NotEqual(t, first, raised)
+}
+
+func TestWorkspaceGoMod_VersionsOfTests(t *testing.T) {
+	goMod, err := workspaceGoMod(t.Context(), repository)
+	require.NoError(t, err)
+	versions, err := parseVersions(versionList)
+	require.NoError(t, err)
+	assert.Contains(t, goMod, "\nrequire k8s.io/client-go "+versions["k8s.io/client-go"].Version+"\n", "suites compile the client-go of other tests")
+	assert.Contains(t, goMod, "\nrequire golang.org/x/net v")
+	assert.NotContains(t, goMod, anykindModule)
+}
+
+func TestRequireWorkspace_OnlyRaises(t *testing.T) {
+	dir := t.TempDir()
+	goMod := func(name, requirements string) string { return "module " + name + "\n\ngo 1.26.0\n\n" + requirements }
+	// Modules of this module's tests, so that they are in the module cache.
+	main := goMod("example.org/main", "require github.com/stretchr/testify v1.8.0\n\nrequire go.uber.org/goleak v1.3.0\n")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(main), 0o600))
+	workspace := goMod(workspaceModule, "require github.com/stretchr/testify v1.12.1\n\nrequire go.uber.org/goleak v1.2.0\n")
+	require.NoError(t, requireWorkspace(t.Context(), dir, workspace))
+	m, err := readGoMod(t.Context(), filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	assert.Contains(t, m.Require, requirement{Path: "github.com/stretchr/testify", Version: "v1.12.1"})
+	assert.Contains(t, m.Require, requirement{Path: "go.uber.org/goleak", Version: "v1.3.0"})
 }
 
 func TestIntroduction_CountsChangedAssertions(t *testing.T) {

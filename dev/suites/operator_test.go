@@ -44,7 +44,7 @@ func TestRehearsal_PrometheusOperator(t *testing.T) {
 		t.Skip("compiles prometheus-operator: run make test MODULES=dev/suites")
 	}
 	dir := t.TempDir()
-	definitions := filepath.Join(buildUpstream(t, dir, operatorModule, "cmd/operator"), "example", "prometheus-operator-crd")
+	definitions := filepath.Join(buildUpstream(t, dir, operatorModule, "cmd/operator", false), "example", "prometheus-operator-crd")
 	buildOwn(t, dir, "apitest", "apitest")
 	buildOwn(t, dir, "apitest/cel", "anyctl-copy")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,8 +79,9 @@ exec %s/operator --apiserver="$KUBERNETES_MASTER" --ca-file="$D/ca.crt" --cert-f
 	assert.Contains(t, fmt.Sprint(changes), `StatefulSet`)
 }
 
-// buildUpstream builds a program of a module of versions.txt into dir, and returns the folder of the module's source.
-func buildUpstream(t *testing.T, dir, module, program string) (source string) {
+// buildUpstream builds a program of a module of versions.txt into dir, and returns the folder of the module's source. With
+// sharesVersions the program has at least the workspace's versions of its requirements.
+func buildUpstream(t *testing.T, dir, module, program string, sharesVersions bool) (source string) {
 	t.Helper()
 	versions, err := parseVersions(versionList)
 	require.NoError(t, err)
@@ -93,6 +94,13 @@ func buildUpstream(t *testing.T, dir, module, program string) (source string) {
 	require.NoError(t, os.MkdirAll(folder, 0o755))
 	text := fmt.Sprintf("module anykind.test/program\n\ngo 1.26.0\n\nrequire %s %s\n", module, versions[module].Version)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.mod"), []byte(text), 0o600))
+	if sharesVersions {
+		root, err := filepath.Abs(repository)
+		require.NoError(t, err)
+		workspace, err := workspaceGoMod(t.Context(), root)
+		require.NoError(t, err)
+		require.NoError(t, requireWorkspace(t.Context(), folder, workspace))
+	}
 	_, err = goCommand(t.Context(), folder, "build", "-o", filepath.Join(dir, name), module+"/"+program)
 	require.NoError(t, err)
 	return source

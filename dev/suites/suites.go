@@ -7,7 +7,7 @@ import (
 )
 
 var controllerRuntime = &upstream{
-	name: "controller-runtime", module: "sigs.k8s.io/controller-runtime",
+	name: "controller-runtime", module: "sigs.k8s.io/controller-runtime", sharesVersions: true,
 	requires: []string{".", "compat", "compat/controllerruntime"},
 	patches: []patch{
 		// manager.New and cluster.New get the arguments that package manager of anykind returns, if the suite's environment says so.
@@ -74,7 +74,7 @@ func serverSpelling(old, kind string, count int) replaceText {
 }
 
 var clientGo = &upstream{
-	name: "client-go", module: "k8s.io/client-go", tests: []string{"dynamic"},
+	name: "client-go", module: "k8s.io/client-go", tests: []string{"dynamic"}, sharesVersions: true,
 	requires: []string{".", "compat"},
 	patches: []patch{
 		replaceText{file: "dynamic/client_test.go", old: "package dynamic\n", new: "package dynamic_test\n\nimport . \"k8s.io/client-go/dynamic\"\n"},
@@ -91,7 +91,7 @@ const informerTest = "dynamic/dynamicinformer/informer_test.go"
 
 // fluxSSA is Flux's package for applying objects. Its later versions require a later version of Go than this repository.
 var fluxSSA = &upstream{
-	name: "flux-ssa", module: "github.com/fluxcd/pkg/ssa",
+	name: "flux-ssa", module: "github.com/fluxcd/pkg/ssa", sharesVersions: true,
 	files: []string{"programs"}, requires: []string{".", "compat", "compat/controllerruntime"},
 	patches: []patch{
 		replaceCalls{
