@@ -1,0 +1,59 @@
+// Command clientgo is an observer with a shared informer of client-go.
+package main
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/anykind/anykind/dev/peers/informers"
+	"github.com/anykind/anykind/dev/peers/observe"
+)
+
+func main() { observe.Main(run) }
+
+func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, block func(), err error) {
+	source, err := listWatch(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	informer := cache.NewSharedIndexInformer(source, informers.Object(p), 0, cache.Indexers{informers.Index: informers.IndexFunc(p)})
+	informers.Handlers(p, func(handler cache.ResourceEventHandler, resync time.Duration) {
+		informer.AddEventHandlerWithResyncPeriod(handler, resync) //nolint:errcheck // early versions return nothing
+	})
+	go informer.Run(ctx.Done())
+	list, block = informers.Serve(p, informer)
+	return list, block, nil
+}
+
+// listWatch returns the source of an informer, which is a REST client as in a generated client.
+func listWatch(p *observe.Program) (cache.ListerWatcher, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	if p.Custom {
+		return dynamicListWatch(p)
+	}
+	config := &rest.Config{Host: p.Server, APIPath: "/api"}
+	config.GroupVersion = &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = negotiated(serializer.NewCodecFactory(scheme))
+	if p.Protobuf {
+		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+	}
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return cache.NewListWatchFromClient(client, "configmaps", metav1.NamespaceAll, fields.Everything()), nil
+}
