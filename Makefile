@@ -172,6 +172,12 @@ history: ## check the histories of 200 storms (ROUNDS) of faults against etcd's;
 		$(SANDBOX) exec --components etcd,kube-apiserver $(HISTORY_SERVERS) $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/history -- \
 		go test -count=1 -timeout 12h -v -run Storms .
 
+ISSUE ?=
+
+.PHONY: known-bugs
+known-bugs: ## play known bugs of Kubernetes' caches with versions of client-go, controller-runtime and anykind, and write docs/KNOWN_BUGS.md; ISSUE=59848 plays one
+	go run -C dev/peers . $(if $(ISSUE),-issue $(ISSUE),-docs ../../docs/KNOWN_BUGS.md)
+
 MINUTES ?= 25
 
 # The packages of the module $(1) whose tests ask for the race detector.

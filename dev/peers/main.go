@@ -1,4 +1,11 @@
-// Command peers plays known bugs of Kubernetes' caches against this repository's, client-go's and controller-runtime's.
+// Command peers plays known bugs of Kubernetes' caches with client-go's informers, controller-runtime's cache, and this repository's
+// cache and Follow, in several versions.
+//
+//	peers [-issue 59848] [-docs ../../docs/KNOWN_BUGS.md]
+//
+// Observers are processes, so that each has its own version of the libraries: packages clientgo, controllerruntime and anykind. Each trial has a
+// scripted API server, whose watch cache may be behind, forgetful or wrong. What an observer has delivered is checked by the properties of
+// module dev/history. With -docs the results are written to results.txt and to the page.
 package main
 
 import (
@@ -6,43 +13,41 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"os/signal"
 )
 
 func main() {
-	issue := flag.Int("issue", 0, "play one issue")
+	issue := flag.Int("issue", 0, "the issue to play, 0 for all")
+	docs := flag.String("docs", "", "the page to write the table to")
 	flag.Parse()
-	dir, _ := os.MkdirTemp("", "peers")
-	ctx := context.Background()
-	for _, n := range []string{"clientgo", "controllerruntime", "anykind"} {
-		if out, err := exec.Command("go", "build", "-o", dir, "./"+n).CombinedOutput(); err != nil {
-			fmt.Println(string(out), err)
-			return
-		}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *issue, *docs); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		stop()
+		os.Exit(1)
 	}
-	done := make(chan string)
-	count := 0
-	for _, s := range scenarios {
-		if *issue != 0 && s.issue != *issue {
-			continue
-		}
-		for _, o := range []observer{{"client-go", "clientgo", ""}, {"controller-runtime", "controllerruntime", ""}, {"cache", "anykind", ""}, {"audit", "anykind", "audit"}, {"follow", "anykind", "follow"}} {
-			o.path = filepath.Join(dir, o.path)
-			k := s.kind
-			if k == (kind{}) {
-				k = configMaps
-			}
-			count++
-			go func() {
-				t := newTrial(ctx, o, k)
-				shown, err := s.play(t)
-				t.close()
-				done <- fmt.Sprintf("%d %s: %q %v", s.issue, o.name, shown, err)
-			}()
-		}
+}
+
+func run(ctx context.Context, issue int, docs string) error {
+	dir, err := os.MkdirTemp("", "peers")
+	if err != nil {
+		return err
 	}
-	for range count {
-		fmt.Println(<-done)
+	defer os.RemoveAll(dir)
+	observers, err := buildAll(ctx, dir)
+	if err != nil {
+		return err
 	}
+	all, err := playAll(ctx, observers, issue)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		fmt.Println(r)
+	}
+	if docs == "" {
+		return nil
+	}
+	return write(all, docs)
 }

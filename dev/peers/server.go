@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,11 @@ var (
 	configMaps = kind{"/api/v1/configmaps", "v1", "ConfigMap"}
 	widgets    = kind{"/apis/example.com/v1/widgets", "example.com/v1", "Widget"}
 )
+
+// namespaced returns the path of the objects in the namespace, which has all objects.
+func (k kind) namespaced() string {
+	return path.Dir(k.path) + "/namespaces/" + namespace + "/" + path.Base(k.path)
+}
 
 const definitionPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 
@@ -122,7 +128,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, http.StatusOK, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.example.com","uid":"definition-1"}}`)
 	case r.URL.Path == definitionPath:
 		respond(w, http.StatusNotFound, strings.Replace(status(http.StatusNotFound, "NotFound", ""), `"details":{`, `"details":{"name":"widgets.example.com",`, 1))
-	case r.URL.Path != s.kind.path || isGone:
+	case r.URL.Path != s.kind.path && r.URL.Path != s.kind.namespaced() || isGone:
 		http.Error(w, "404 page not found", http.StatusNotFound)
 	case query.Get("watch") != "":
 		s.watch(w, r)
@@ -137,7 +143,9 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	wanted, _ := strconv.ParseInt(version, 10, 64)
 	s.mu.Lock()
 	listTime := s.listTime
-	s.lists++
+	if query.Get("resourceVersionMatch") != "Exact" { // the lists of an audit
+		s.lists++
+	}
 	s.mu.Unlock()
 	changes, revision, _ := s.world.snapshot()
 	switch cached, cachedRevision, _ := s.cache(); {
@@ -228,14 +236,14 @@ func respond(w http.ResponseWriter, code int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// discoveryDocument returns the aggregated discovery document of a path.
-func discoveryDocument(path string) string {
+// discoveryDocument returns the aggregated discovery document of /api or /apis.
+func discoveryDocument(root string) string {
 	resource := func(plural, kind, group string) string {
 		return fmt.Sprintf(`{"resource":%q,"responseKind":{"group":%q,"version":"v1","kind":%q},"scope":"Namespaced","singularResource":"","verbs":["get","list","watch"]}`,
 			plural, group, kind)
 	}
 	name, item := "", resource("configmaps", "ConfigMap", "")
-	if path == "/apis" {
+	if root == "/apis" {
 		name, item = "example.com", resource("widgets", "Widget", "example.com")
 	}
 	return fmt.Sprintf(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":%q},"versions":[{"version":"v1","freshness":"Current","resources":[%s]}]}]}`, name, item)

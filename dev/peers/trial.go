@@ -27,9 +27,8 @@ var errPatience = errors.New("it takes too long")
 
 // observer is a built program.
 type observer struct {
-	name string // of its column
-	path string
-	mode string
+	library, version string
+	path, mode       string
 }
 
 // trial is a scenario with an observer.
@@ -51,7 +50,7 @@ func newTrial(ctx context.Context, o observer, k kind) *trial {
 	t := &trial{ctx: ctx, observer: o, world: w, server: newServer(w, k), recorder: history.NewRecorder()}
 	t.front = &front{servers: []*server{t.server}}
 	t.http = httptest.NewServer(t.front)
-	t.observed = t.recorder.Observer(history.Consumer, o.name, registry, namespace+"/")
+	t.observed = t.recorder.Observer(history.Consumer, o.library, registry, namespace+"/")
 	return t
 }
 

@@ -66,7 +66,7 @@ func runCache(ctx context.Context, p *observe.Program, handle *dynamic.Resource)
 		}},
 	}
 	if p.Mode == audit {
-		opts.Audit = &cache.Audit{Interval: time.Second}
+		opts.Audit = &cache.Audit{Interval: time.Second, OnResult: func(r cache.AuditResult) { fmt.Fprintf(os.Stderr, "%+v\n", r) }}
 	}
 	c := cache.New(handle, opts)
 	go func() {

@@ -5,7 +5,6 @@ package main
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -16,10 +15,6 @@ import (
 )
 
 // Requests of these versions have no context.
-
-func negotiated(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
-	return serializer.DirectCodecFactory{CodecFactory: codecs}
-}
 
 func dynamicListWatch(p *observe.Program) (cache.ListerWatcher, error) {
 	client, err := dynamic.NewForConfig(&rest.Config{Host: p.Server})

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -16,10 +15,6 @@ import (
 	"github.com/anykind/anykind/dev/peers/informers"
 	"github.com/anykind/anykind/dev/peers/observe"
 )
-
-func negotiated(codecs serializer.CodecFactory) runtime.NegotiatedSerializer {
-	return codecs.WithoutConversion()
-}
 
 // dynamicListWatch returns the source of widgets, which is a dynamic client as in a dynamic informer.
 func dynamicListWatch(p *observe.Program) (cache.ListerWatcher, error) {

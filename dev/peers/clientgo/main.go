@@ -25,7 +25,7 @@ func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, 
 	if err != nil {
 		return nil, nil, err
 	}
-	informer := cache.NewSharedIndexInformer(source, informers.Object(p), 0, cache.Indexers{informers.Index: informers.IndexFunc(p)})
+	informer := cache.NewSharedIndexInformer(source, informers.Object(p), p.Resync, cache.Indexers{informers.Index: informers.IndexFunc(p)})
 	informers.Handlers(p, func(handler cache.ResourceEventHandler, resync time.Duration) {
 		informer.AddEventHandlerWithResyncPeriod(handler, resync) //nolint:errcheck // early versions return nothing
 	})
@@ -46,7 +46,7 @@ func listWatch(p *observe.Program) (cache.ListerWatcher, error) {
 	}
 	config := &rest.Config{Host: p.Server, APIPath: "/api"}
 	config.GroupVersion = &corev1.SchemeGroupVersion
-	config.NegotiatedSerializer = negotiated(serializer.NewCodecFactory(scheme))
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	if p.Protobuf {
 		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 		config.ContentType = "application/vnd.kubernetes.protobuf"

@@ -38,7 +38,11 @@ func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, 
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, informers.Widgets.GroupVersion()})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(informers.Widgets, meta.RESTScopeNamespace)
-	c, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mapper})
+	opts := cache.Options{Scheme: scheme, Mapper: mapper}
+	if p.Resync > 0 {
+		opts.SyncPeriod = &p.Resync
+	}
+	c, err := cache.New(config, opts)
 	if err != nil {
 		return nil, nil, err
 	}
