@@ -11,13 +11,14 @@ import (
 )
 
 // maxTrials is the number of trials at a time. Most of them wait.
-const maxTrials = 20
+const maxTrials = 40
 
 // result is the result of a trial.
 type result struct {
 	issue            int
 	library, version string
 	shown            string // what shows the bug, "" if nothing does
+	err              error  // the scenario was not played to its end
 }
 
 // String returns the line of results.txt, with what shows the bug.
@@ -31,7 +32,10 @@ func (r result) String() string {
 // line returns the line of results.txt.
 func (r result) line() string {
 	outcome := "no"
-	if r.shown != "" {
+	switch {
+	case r.err != nil:
+		outcome = "failed"
+	case r.shown != "":
 		outcome = "yes"
 	}
 	return fmt.Sprintf("%d %s %s %s", r.issue, r.library, r.version, outcome)
@@ -57,7 +61,7 @@ func playAll(ctx context.Context, observers []observer, issue int) (all []result
 				if err != nil {
 					failures = append(failures, fmt.Errorf("%d with %s %s: %w", s.issue, o.library, o.version, err))
 				}
-				all = append(all, result{s.issue, o.library, o.version, shown})
+				all = append(all, result{s.issue, o.library, o.version, shown, err})
 			})
 		}
 	}
