@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // library is a library with its tested versions, oldest first. go.work selects the last one.
@@ -29,8 +32,7 @@ var libraries = []library{
 
 // before117 has the modules of the tag kubernetes-1.16.0, which have no versions.
 var before117 = map[string]string{
-	"k8s.io/client-go": "v0.0.0-20190918160344-1fbdaa4c8d90", "k8s.io/api": "v0.0.0-20190918155943-95b840bb6a1f",
-	"k8s.io/apimachinery": "v0.0.0-20190913080033-27d36303b655",
+	"k8s.io/client-go": "v0.0.0-20190918160344-1fbdaa4c8d90", "k8s.io/apimachinery": "v0.0.0-20190913080033-27d36303b655",
 }
 
 // compiled are indirect modules that early versions require at a version that no current Go compiles.
@@ -44,22 +46,44 @@ var own = []observer{
 	{library: "anykind", version: "Follow", mode: "follow"}, {library: "anykind", version: "cache"}, {library: "anykind", version: "audit", mode: "audit"},
 }
 
-// buildAll builds the observers of all versions.
-func buildAll(ctx context.Context, dir string) ([]observer, error) {
+// buildAll builds the observers of the versions, or of all for "".
+func buildAll(ctx context.Context, dir, versions string) ([]observer, error) {
 	observers, err := buildCurrent(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex
+	var failures []error
+	var builds sync.WaitGroup
+	free := make(chan struct{}, maxBuilds)
 	for _, l := range libraries {
 		for _, v := range l.versions[:len(l.versions)-1] {
-			path, err := l.build(ctx, dir, v)
-			if err != nil {
-				return nil, err
+			if !isChosen(versions, v) {
+				continue
 			}
-			observers = append(observers, observer{library: l.name, version: v, path: path})
+			free <- struct{}{}
+			builds.Go(func() {
+				defer func() { <-free }()
+				path, err := l.build(ctx, dir, v)
+				mu.Lock()
+				defer mu.Unlock()
+				failures = append(failures, err)
+				observers = append(observers, observer{library: l.name, version: v, path: path})
+			})
 		}
 	}
-	return observers, nil
+	builds.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(observers, func(o observer) bool { return !isChosen(versions, o.version) }), nil
+}
+
+// maxBuilds is the number of builds at a time.
+const maxBuilds = 4
+
+func isChosen(versions, version string) bool {
+	return versions == "" || slices.Contains(strings.Split(versions, ","), version)
 }
 
 // buildCurrent builds the observers of this repository, and of the versions that go.work selects.
@@ -93,7 +117,7 @@ func (l *library) build(ctx context.Context, dir, version string) (path string, 
 	requires := []string{l.module + " " + version}
 	args := []string{}
 	if l.name == "client-go" {
-		requires = append(requires, "k8s.io/api "+version, "k8s.io/apimachinery "+version)
+		requires = append(requires, "k8s.io/apimachinery "+version)
 		requires = append(requires, compiled...)
 	}
 	if version < "v0.18" {

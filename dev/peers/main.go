@@ -1,11 +1,11 @@
 // Command peers plays known bugs of Kubernetes' caches with client-go's informers, controller-runtime's cache, and this repository's
 // cache and Follow, in several versions.
 //
-//	peers [-issue 59848] [-docs ../../docs/KNOWN_BUGS.md]
+//	peers [-issue 59848] [-versions 'v0.17.0,v0.25.2'] [-docs ../../docs/KNOWN_BUGS.md]
 //
 // Observers are processes, so that each has its own version of the libraries: packages clientgo, controllerruntime and anykind. Each trial has a
 // scripted API server, whose watch cache may be behind, forgetful or wrong. What an observer has delivered is checked by the properties of
-// module dev/history. With -docs the results are written to results.txt and to the page.
+// module dev/history. With -docs the results are written to results.txt and to the page. The results of a choice of versions replace all others.
 package main
 
 import (
@@ -18,24 +18,25 @@ import (
 
 func main() {
 	issue := flag.Int("issue", 0, "the issue to play, 0 for all")
+	versions := flag.String("versions", "", "the versions to play, all by default")
 	docs := flag.String("docs", "", "the page to write the table to")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *issue, *docs); err != nil {
+	if err := run(ctx, *issue, *versions, *docs); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, issue int, docs string) error {
+func run(ctx context.Context, issue int, versions, docs string) error {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	observers, err := buildAll(ctx, dir)
+	observers, err := buildAll(ctx, dir, versions)
 	if err != nil {
 		return err
 	}

@@ -50,9 +50,11 @@ func TestTable_OfRecordedResults(t *testing.T) {
 	all := recordedResults(t)
 	count := len(own)
 	for _, l := range libraries {
-		count += len(l.versions)
+		played := l.played(all)
+		count += len(played)
+		assert.Contains(t, played, l.versions[len(l.versions)-1], l.name)
 	}
-	assert.Len(t, all, len(scenarios)*count, "make known-bugs records all scenarios with all versions")
+	assert.Len(t, all, len(scenarios)*count, "make known-bugs records all scenarios")
 	page, err := os.ReadFile("../../docs/KNOWN_BUGS.md")
 	require.NoError(t, err)
 	_, current, _, err := splitPage(string(page))
@@ -83,8 +85,12 @@ func TestVersionsCell_Ranges(t *testing.T) {
 	l := &library{name: "l", versions: []string{"v1", "v2", "v3", "v4"}}
 	for shown, cell := range map[string]string{"": "no", "v1": "v1", "v1 v2 v4": "v1 to v2, v4", "v1 v2 v3 v4": "v1 to v4", "v3 v4": "v3 to v4"} {
 		var all []result
-		for v := range strings.FieldsSeq(shown) {
-			all = append(all, result{issue: 1, library: "l", version: v, shown: "x"})
+		for _, v := range l.versions {
+			r := result{issue: 1, library: "l", version: v}
+			if strings.Contains(shown, v) {
+				r.shown = "x"
+			}
+			all = append(all, r)
 		}
 		assert.Equal(t, cell, versionsCell(all, 1, l))
 	}

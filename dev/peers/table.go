@@ -49,6 +49,7 @@ func splitPage(page string) (before, current, after string, err error) {
 // table returns the results in Markdown.
 func table(all []result) string {
 	var text strings.Builder
+	text.WriteString("Played with " + playedVersions(all) + ".\n\n")
 	text.WriteString("| issue | found by | scenario | client-go | controller-runtime | anykind |\n|---|---|---|---|---|---|\n")
 	for _, s := range scenarios {
 		var cells []string
@@ -61,19 +62,39 @@ func table(all []result) string {
 	return text.String()
 }
 
+// playedVersions names the libraries and versions with results.
+func playedVersions(all []result) string {
+	var played []string
+	for _, l := range libraries {
+		played = append(played, l.name+" "+strings.Join(l.played(all), ", "))
+	}
+	return strings.Join(played, ", and ")
+}
+
+// played returns the versions with results.
+func (l *library) played(all []result) (versions []string) {
+	for _, v := range l.versions {
+		if slices.ContainsFunc(all, func(r result) bool { return r.library == l.name && r.version == v }) {
+			versions = append(versions, v)
+		}
+	}
+	return versions
+}
+
 // versionsCell names the versions of a library that show an issue.
 func versionsCell(all []result, issue int, l *library) string {
 	var ranges []string
 	begin := -1
-	for i := range len(l.versions) + 1 {
-		isShown := i < len(l.versions) && shows(all, issue, l.name, l.versions[i])
+	versions := l.played(all)
+	for i := range len(versions) + 1 {
+		isShown := i < len(versions) && shows(all, issue, l.name, versions[i])
 		switch {
 		case isShown && begin < 0:
 			begin = i
 		case !isShown && begin == i-1 && begin >= 0:
-			ranges = append(ranges, l.versions[begin])
+			ranges = append(ranges, versions[begin])
 		case !isShown && begin >= 0:
-			ranges = append(ranges, l.versions[begin]+" to "+l.versions[i-1])
+			ranges = append(ranges, versions[begin]+" to "+versions[i-1])
 		}
 		if !isShown {
 			begin = -1

@@ -5,11 +5,8 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -36,17 +33,12 @@ func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, 
 
 // listWatch returns the source of an informer, which is a REST client as in a generated client.
 func listWatch(p *observe.Program) (cache.ListerWatcher, error) {
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	if p.Custom {
 		return dynamicListWatch(p)
 	}
 	config := &rest.Config{Host: p.Server, APIPath: "/api"}
-	config.GroupVersion = &corev1.SchemeGroupVersion
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.GroupVersion = &informers.Core
+	config.NegotiatedSerializer = serializer.NewCodecFactory(informers.Scheme()).WithoutConversion()
 	if p.Protobuf {
 		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 		config.ContentType = "application/vnd.kubernetes.protobuf"

@@ -6,17 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/go-logr/logr"
 
 	"github.com/anykind/anykind/dev/peers/informers"
 	"github.com/anykind/anykind/dev/peers/observe"
@@ -31,14 +28,10 @@ func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, 
 		config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 		config.ContentType = "application/vnd.kubernetes.protobuf"
 	}
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, nil, err
-	}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, informers.Widgets.GroupVersion()})
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{informers.Core, informers.Widgets.GroupVersion()})
+	mapper.Add(informers.Core.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(informers.Widgets, meta.RESTScopeNamespace)
-	opts := cache.Options{Scheme: scheme, Mapper: mapper}
+	opts := cache.Options{Scheme: informers.Scheme(), Mapper: mapper}
 	if p.Resync > 0 {
 		opts.SyncPeriod = &p.Resync
 	}

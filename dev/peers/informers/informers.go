@@ -5,9 +5,7 @@ package informers
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +26,7 @@ var Widgets = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind:
 // Object returns an empty object of the observed kind.
 func Object(p *observe.Program) runtime.Object {
 	if !p.Custom {
-		return &corev1.ConfigMap{}
+		return &ConfigMap{}
 	}
 	widget := &unstructuredv1.Unstructured{}
 	widget.SetGroupVersionKind(Widgets)
@@ -73,7 +71,9 @@ func Serve(p *observe.Program, informer cache.SharedIndexInformer) (list func() 
 		return events
 	}
 	return list, func() {
-		_, _ = informer.GetIndexer().Index(Index, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: reader}})
+		object := &ConfigMap{}
+		object.Name = reader
+		_, _ = informer.GetIndexer().Index(Index, object)
 	}
 }
 
