@@ -25,8 +25,8 @@ const (
 // slow is the time for each change in a store with a backlog.
 const slow = 5 * time.Millisecond
 
-// backlog is the number of objects in the backlog, which takes about a second.
-const backlog = 200
+// backlog is the number of objects in the backlog, which takes more than two seconds: client-go waits a second before a relist.
+const backlog = 500
 
 var scenarios = []scenario{
 	{issue: 27004, foundBy: "hongchaodeng", play: deletedInBacklog,
@@ -44,7 +44,7 @@ var scenarios = []scenario{
 	{issue: 91073, foundBy: "rkojedzinszky", play: func(t *trial) (string, error) { return tooLarge(t, false) },
 		text: "A relist gets \"Too large resource version\" from a server that has not heard of that resourceVersion, again and again."},
 	{issue: 94316, foundBy: "janeczku", play: func(t *trial) (string, error) { return tooLarge(t, true) },
-		text: "The same with a server before 1.18.6, whose error has no cause."},
+		text: "The same with a server before 1.18.6, whose error has a cause without a reason."},
 	{issue: 102718, foundBy: "xiaoanyunfei", play: windowTooSmall,
 		text: "The watch cache forgets the resourceVersion of a list before the list ends: each list is followed by the next one."},
 	{issue: 107133, foundBy: "shyamjvs", play: rejectedAtReconnects,

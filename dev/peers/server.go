@@ -31,7 +31,7 @@ type server struct {
 	isQuiet bool
 	// noWatchList rejects WatchList, noInitialEnd never ends the initial events of a WatchList.
 	noWatchList, noInitialEnd bool
-	// noCause leaves out the cause of the error for a resourceVersion that is too large, as servers before 1.18.6 did.
+	// noCause leaves out the reason of the cause in the error for a resourceVersion that is too large, as servers before 1.18.6 did.
 	noCause bool
 	// listTime is the time of each list.
 	listTime time.Duration
@@ -179,7 +179,7 @@ func (s *server) reject(w http.ResponseWriter, wanted, current int64) {
 	s.rejected++
 	cause := `"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],`
 	if s.noCause {
-		cause = ""
+		cause = `"causes":[{"message":"Too large resource version"}],`
 	}
 	s.mu.Unlock()
 	time.Sleep(200 * time.Millisecond)

@@ -54,7 +54,9 @@ func (w *world) put(names ...string) {
 			w.uids++
 			last.uid = fmt.Sprintf("uid-%d", w.uids)
 		}
-		w.changes = append(w.changes, change{revision: w.revision, name: name, uid: last.uid, isCreated: !isStored})
+		last = change{revision: w.revision, name: name, uid: last.uid, isCreated: !isStored}
+		w.changes = append(w.changes, last)
+		stored[name] = last
 	}
 	w.signal()
 }
