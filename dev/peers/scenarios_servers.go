@@ -24,7 +24,8 @@ func tooLarge(t *trial, noCause bool) (string, error) {
 	if err := t.await("the failed watch", patience, func() bool { return quiet.isWatched() }); err != nil {
 		return "", err
 	}
-	if t.await("a watch", patience, func() bool { return quiet.open() > 0 }) != nil {
+	isWatched := t.await("a watch", patience, func() bool { return quiet.open() > 0 }) == nil
+	if !isWatched {
 		_, rejected := t.front.counts()
 		return fmt.Sprintf("no watch after %d rejected lists", rejected), nil
 	}
@@ -62,7 +63,8 @@ func rejectedAtReconnects(t *trial) (string, error) {
 	const reconnections = 4
 	t.front.use(quiet)
 	for range reconnections {
-		if t.watched() != nil {
+		isWatched := t.watched() == nil
+		if !isWatched {
 			_, rejected := t.front.counts()
 			return fmt.Sprintf("no watch after %d rejected lists", rejected), nil
 		}
@@ -170,7 +172,7 @@ func partialFrame(w http.ResponseWriter, r *http.Request) {
 	case <-time.After(1500 * time.Millisecond):
 	case <-r.Context().Done():
 	}
-	panic(http.ErrAbortHandler) //nolint:forbidigo // as net/http has it
+	panic(http.ErrAbortHandler)
 }
 
 // readerInStore is issue 130767.
@@ -199,7 +201,8 @@ func noInitialEnd(t *trial) (string, error) {
 	if err := t.start(observe.Options{}); err != nil {
 		return "", err
 	}
-	if t.await("synced", 25*time.Second, func() bool { return t.has(observe.Synced, "") }) != nil {
+	isSynced := t.await("synced", 25*time.Second, func() bool { return t.has(observe.Synced, "") }) == nil
+	if !isSynced {
 		return "not synced", nil
 	}
 	t.settle(patience)

@@ -23,9 +23,9 @@ func dynamicListWatch(p *observe.Program) (cache.ListerWatcher, error) {
 		return nil, err
 	}
 	widgets := client.Resource(informers.Widgets.GroupVersion().WithResource("widgets"))
-	ctx := context.Background() //nolint:forbidigo // the functions of early versions have no context
+	ctx := context.Background()
 	return &cache.ListWatch{
-		ListFunc:  func(opts metav1.ListOptions) (runtime.Object, error) { return widgets.List(ctx, opts) },
-		WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) { return widgets.Watch(ctx, opts) },
+		ListFunc:  func(opts metav1.ListOptions) (runtime.Object, error) { return widgets.List(ctx, opts) },   //nolint:staticcheck // early versions have no other
+		WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) { return widgets.Watch(ctx, opts) }, //nolint:staticcheck // early versions have no other
 	}, nil
 }

@@ -18,7 +18,7 @@ import (
 func main() { observe.Main(run) }
 
 func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, block func(), err error) {
-	source, err := listWatch(p)
+	source, err := listWatch(p) //nolint:contextcheck // early versions of client-go pass none
 	if err != nil {
 		return nil, nil, err
 	}

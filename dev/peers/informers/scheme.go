@@ -24,7 +24,7 @@ type ConfigMapList struct {
 
 // DeepCopyObject implements runtime.Object.
 func (c *ConfigMap) DeepCopyObject() runtime.Object {
-	return &ConfigMap{c.TypeMeta, *c.ObjectMeta.DeepCopy()}
+	return &ConfigMap{c.TypeMeta, *c.ObjectMeta.DeepCopy()} //nolint:staticcheck // the metadata alone is copied
 }
 
 // DeepCopyObject implements runtime.Object.

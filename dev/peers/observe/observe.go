@@ -84,7 +84,7 @@ func Main(run func(ctx context.Context, p *Program) (list func() []Event, block 
 	flag.DurationVar(&p.Resync, "resync", 0, "resync period of a second handler")
 	flag.StringVar(&p.Mode, "mode", "", "mode of the observer")
 	flag.Parse()
-	ctx, stop := context.WithCancel(context.Background()) //nolint:forbidigo // the beginning of a process
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	list, block, err := run(ctx, p)
 	if err != nil {
