@@ -85,7 +85,7 @@ type day struct {
 	tokens    int            // number of tokens so far
 	run       *run
 	requests  requestMeter
-	readings  []reading // at the end of each hour
+	figures   []hourFigures // at the end of each hour
 	isNewer   atomic.Bool
 }
 
@@ -133,7 +133,7 @@ func (d *day) begin(hasDoneSteps *atomic.Bool) (hasEnded func() bool) {
 	})
 	return func() bool {
 		now := r.scheduler.now()
-		for len(d.readings) < d.hours() && now >= time.Duration(len(d.readings)+1)*time.Hour {
+		for len(d.figures) < d.hours() && now >= time.Duration(len(d.figures)+1)*time.Hour {
 			d.read()
 		}
 		return hasDoneSteps.Load() && now >= d.duration()

@@ -106,8 +106,8 @@ func TestDay_NoRelistStorm(t *testing.T) {
 				t.Fatal(res.failure.err, res.trace)
 			}
 			t.Log("\n" + d.table())
-			require.Len(t, d.readings, 2)
-			storm := d.readings[1]
+			require.Len(t, d.figures, 2)
+			storm := d.figures[1]
 			assert.Equal(t, all, storm.watches)
 			assert.GreaterOrEqual(t, storm.lists, all)
 			assert.LessOrEqual(t, storm.lists, tc.lists)
