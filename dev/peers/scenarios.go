@@ -144,6 +144,11 @@ func removedInBacklog(t *trial) (string, error) {
 	t.world.put("short")
 	time.Sleep(100 * time.Millisecond) // the creation is received, and not yet handled
 	t.front.expire(func() { t.world.delete("short") })
+	// Before the creation is handled, nothing is missing. So the backlog and the relist come first.
+	if err := t.watched(); err != nil {
+		return "", err
+	}
+	time.Sleep(2 * backlog * slow)
 	t.settle(patience)
 	return t.violated(lasting, returned), nil
 }
