@@ -233,16 +233,16 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 			return
 		}
 		err = c.mutations.result(c.String(), err)
-		if failure := context.Cause(r.ctx); failure != nil && parent.Err() == nil { // by abort
+		if failure := context.Cause(r.ctx); failure != nil && parent.Err() == nil { //nolint:contextcheck // by abort
 			err = failure
 		}
 		r.abort(nil)
 		r.background.Wait()
 	}()
 	if r.opts == nil {
-		return c.followPartitions(suspend.With(r.ctx, nil))
+		return c.followPartitions(suspend.With(r.ctx, nil)) //nolint:contextcheck // derived from parent
 	}
-	for change, err := range c.source.Follow(r.ctx, r.opts) {
+	for change, err := range c.source.Follow(r.ctx, r.opts) { //nolint:contextcheck // derived from parent
 		if err != nil {
 			return err
 		}

@@ -119,7 +119,7 @@ func TestExamples_ShowTheirPoint(t *testing.T) {
 			select {
 			case <-out.seen:
 				cancel()
-				_ = <-ended // interrupted
+				<-ended // interrupted
 			case err := <-ended:
 				require.NoError(t, err, out)
 				assert.Regexp(t, wants, out.String())

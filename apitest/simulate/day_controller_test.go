@@ -146,12 +146,12 @@ func setDefinition(name string, v1, v2, isV2Stored bool) Step {
 func tenantSteps(objects, count int) (steps []Step) {
 	for i := range count {
 		name := fmt.Sprint("t", i*7%objects)
-		switch {
-		case i == count/3:
+		switch i {
+		case count / 3:
 			steps = append(steps, setDefinition("begins to serve v2", true, true, false))
-		case i == count/2:
+		case count / 2:
 			steps = append(steps, burst(objects/3), setDefinition("stores v2", true, true, true))
-		case i == count*2/3:
+		case count * 2 / 3:
 			steps = append(steps, setDefinition("stops serving v1", false, true, true))
 		}
 		switch i % 10 {

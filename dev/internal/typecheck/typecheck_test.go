@@ -101,7 +101,7 @@ func TestChecker_ChecksPackagesOnce(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Join(second, "stop.go"))
 	_, err = c.Check(t.Context(), second, outside, "./...")
 	require.ErrorContains(t, err, filepath.Join(second, "stop.go"), "an error is returned again")
-	assert.Equal(t, first+4, len(c.known), "the standard library is known")
+	assert.Len(t, c.known, first+4, "the standard library is known")
 }
 
 // checkModule checks a module and returns the number of packages known afterwards.
