@@ -70,13 +70,13 @@ func deletedInBacklog(t *trial) (string, error) {
 	}
 	t.world.put("short")
 	t.world.delete("short")
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting, returned), nil
 }
 
 // beginBacklog starts the observer, and returns while its store handles the initial list.
 func (t *trial) beginBacklog() error {
-	t.world.put(names("object", backlog)...)
+	t.world.put(names(backlog)...)
 	if err := t.start(observe.Options{Slow: slow}); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (t *trial) beginBacklog() error {
 
 // restartedAtStaleServer is issue 59848.
 func restartedAtStaleServer(t *trial) (string, error) {
-	if err := t.begin(3, observe.Options{}); err != nil {
+	if err := t.begin(observe.Options{}); err != nil {
 		return "", err
 	}
 	t.world.put("pod")
@@ -106,20 +106,20 @@ func restartedAtStaleServer(t *trial) (string, error) {
 	}
 	_ = t.await("an object of the stale server", 2*time.Second, func() bool { return t.has(observe.Added, "pod") })
 	stale.set(func() { stale.frontier = 0 })
-	t.settle(patience)
+	t.settle()
 	return t.violated(returned, goesBack, lasting), nil
 }
 
 // definitionDeleted is issue 79610.
 func definitionDeleted(t *trial) (string, error) {
-	if err := t.begin(3, observe.Options{}); err != nil {
+	if err := t.begin(observe.Options{}); err != nil {
 		return "", err
 	}
 	t.front.interrupt("", func() {
-		t.world.delete(names("object", 3)...)
+		t.world.delete(names(3)...)
 		t.server.set(func() { t.server.isGone = true })
 	})
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting), nil
 }
 
@@ -128,11 +128,11 @@ func recreatedInBacklog(t *trial) (string, error) {
 	if err := t.beginBacklog(); err != nil {
 		return "", err
 	}
-	last := names("object", backlog)[backlog-1]
+	last := names(backlog)[backlog-1]
 	t.world.delete(last)
 	time.Sleep(100 * time.Millisecond) // the deletion is received, and not yet handled
 	t.front.expire(func() { t.world.put(last) })
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting), nil
 }
 
@@ -149,27 +149,27 @@ func removedInBacklog(t *trial) (string, error) {
 		return "", err
 	}
 	time.Sleep(2 * backlog * slow)
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting, returned), nil
 }
 
 // changedBeforeRelist is issue 86015.
 func changedBeforeRelist(t *trial) (string, error) {
-	if err := t.begin(3, observe.Options{Resync: time.Second}); err != nil {
+	if err := t.begin(observe.Options{Resync: time.Second}); err != nil {
 		return "", err
 	}
 	time.Sleep(2500 * time.Millisecond) // two resyncs of the second handler
 	t.front.expire(func() { t.world.put("object-001", "new") })
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting), nil
 }
 
 // unchangedBeforeRelist is issue 87957.
 func unchangedBeforeRelist(t *trial) (string, error) {
-	if err := t.begin(3, observe.Options{}); err != nil {
+	if err := t.begin(observe.Options{}); err != nil {
 		return "", err
 	}
 	t.front.expire(func() { t.world.put("new") })
-	t.settle(patience)
+	t.settle()
 	return t.repeated(), nil
 }

@@ -42,7 +42,7 @@ func (s *server) isWatched() bool {
 // beginAhead starts an observer, and lets it receive a revision that the returned server has not reached.
 func beginAhead(t *trial, noCause bool) (quiet *server, err error) {
 	t.server.noWatchList = true
-	if err := t.begin(3, observe.Options{}); err != nil {
+	if err := t.begin(observe.Options{}); err != nil {
 		return nil, err
 	}
 	t.world.advance(50)
@@ -83,7 +83,7 @@ func rejectedAtReconnects(t *trial) (string, error) {
 func windowTooSmall(t *trial) (string, error) {
 	t.server.listTime = 300 * time.Millisecond
 	t.server.window = 3
-	t.world.put(names("object", 5)...)
+	t.world.put(names(5)...)
 	writing := make(chan struct{})
 	written := make(chan struct{})
 	go func() {
@@ -114,20 +114,20 @@ func watchListDiffers(t *trial) (string, error) {
 	t.world.put("ghost")
 	t.world.delete("ghost")
 	t.server.lost[t.world.now()] = true
-	t.world.put(names("object", 3)...)
+	t.world.put(names(3)...)
 	if err := t.start(observe.Options{}); err != nil {
 		return "", err
 	}
 	if err := t.await("synced", patience, func() bool { return t.has(observe.Synced, "") }); err != nil {
 		return "", err
 	}
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting), nil
 }
 
 // deletionLost is issue 123072.
 func deletionLost(t *trial) (string, error) {
-	if err := t.begin(3, observe.Options{}); err != nil {
+	if err := t.begin(observe.Options{}); err != nil {
 		return "", err
 	}
 	t.server.set(func() { t.server.lost[t.world.now()+1] = true })
@@ -137,13 +137,13 @@ func deletionLost(t *trial) (string, error) {
 		return "", err
 	}
 	t.front.use(newServer(t.world, t.server.kind))
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting), nil
 }
 
 // cutInFrame is issue 129683.
 func cutInFrame(t *trial) (string, error) {
-	if err := t.begin(3, observe.Options{Protobuf: true}); err != nil {
+	if err := t.begin(observe.Options{Protobuf: true}); err != nil {
 		return "", err
 	}
 	time.Sleep(1200 * time.Millisecond) // a watch that ends in its first second is an error to client-go
@@ -155,7 +155,7 @@ func cutInFrame(t *trial) (string, error) {
 		return "", err
 	}
 	t.world.put("new")
-	t.settle(patience)
+	t.settle()
 	if lists, _ := t.front.counts(); lists > before {
 		return fmt.Sprintf("%d lists after a broken watch", lists-before), nil
 	}
@@ -177,7 +177,7 @@ func partialFrame(w http.ResponseWriter, r *http.Request) {
 
 // readerInStore is issue 130767.
 func readerInStore(t *trial) (string, error) {
-	if err := t.begin(3, observe.Options{}); err != nil {
+	if err := t.begin(observe.Options{}); err != nil {
 		return "", err
 	}
 	t.send(observe.Block)
@@ -197,7 +197,7 @@ func readerInStore(t *trial) (string, error) {
 func noInitialEnd(t *trial) (string, error) {
 	t.server.noInitialEnd = true
 	t.server.isQuiet = true
-	t.world.put(names("object", 3)...)
+	t.world.put(names(3)...)
 	if err := t.start(observe.Options{}); err != nil {
 		return "", err
 	}
@@ -205,6 +205,6 @@ func noInitialEnd(t *trial) (string, error) {
 	if !isSynced {
 		return "not synced", nil
 	}
-	t.settle(patience)
+	t.settle()
 	return t.violated(lasting), nil
 }

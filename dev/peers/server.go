@@ -97,8 +97,8 @@ func (s *server) open() int {
 }
 
 // cache returns the changes and the revision of the watch cache.
-func (s *server) cache() (visible []change, revision int64, changed <-chan struct{}) {
-	changes, revision, changed := s.world.snapshot()
+func (s *server) cache() (visible []change, revision int64) {
+	changes, revision, _ := s.world.snapshot()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isQuiet && len(changes) > 0 {
@@ -112,7 +112,7 @@ func (s *server) cache() (visible []change, revision int64, changed <-chan struc
 			visible = append(visible, c)
 		}
 	}
-	return visible, revision, changed
+	return visible, revision
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +148,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	changes, revision, _ := s.world.snapshot()
-	switch cached, cachedRevision, _ := s.cache(); {
+	switch cached, cachedRevision := s.cache(); {
 	case query.Get("resourceVersionMatch") == "Exact":
 		revision = wanted
 	case version == "" || query.Get("limit") != "" && wanted > 0:

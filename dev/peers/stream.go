@@ -73,7 +73,7 @@ func (s *stream) serve(w http.ResponseWriter) {
 
 // next returns the events up to the revision of the watch cache, and whether the stream ends with them.
 func (s *stream) next(isBookmarkDue bool) (events string, isEnd bool) {
-	changes, revision, _ := s.server.cache()
+	changes, revision := s.server.cache()
 	hasExpired := !s.hasBegun && s.server.hasExpired(s.sent)
 	s.hasBegun = true
 	if hasExpired {

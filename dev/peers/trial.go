@@ -159,9 +159,9 @@ func (t *trial) has(kind, name string) bool {
 	return slices.ContainsFunc(t.events(), func(e observe.Event) bool { return e.Kind == kind && e.Name == name })
 }
 
-// begin starts the observer with n objects, and waits for its sync and for its watch.
-func (t *trial) begin(n int, opts observe.Options) error {
-	t.world.put(names("object", n)...)
+// begin starts the observer with three objects, and waits for its sync and for its watch.
+func (t *trial) begin(opts observe.Options) error {
+	t.world.put(names(3)...)
 	if err := t.start(opts); err != nil {
 		return err
 	}
@@ -181,9 +181,9 @@ func (t *trial) delivered() bool {
 	return len(t.violations("every change that lasts is delivered")) == 0
 }
 
-// settle waits until the state of the world is delivered. After the limit, the properties show what is missing.
-func (t *trial) settle(limit time.Duration) {
-	_ = t.await("the last changes", limit, t.delivered)
+// settle waits until the state of the world is delivered. After patience, the properties show what is missing.
+func (t *trial) settle() {
+	_ = t.await("the last changes", patience, t.delivered)
 	time.Sleep(200 * time.Millisecond) // for what follows wrongly
 }
 

@@ -116,10 +116,10 @@ func sorted(state map[string]change) (changes []change) {
 	return changes
 }
 
-// names returns n names with a prefix.
-func names(prefix string, n int) (all []string) {
+// names returns n names of objects.
+func names(n int) (all []string) {
 	for i := range n {
-		all = append(all, fmt.Sprintf("%s-%03d", prefix, i))
+		all = append(all, fmt.Sprintf("object-%03d", i))
 	}
 	return all
 }

@@ -29,9 +29,9 @@ func (c *ConfigMap) DeepCopyObject() runtime.Object {
 
 // DeepCopyObject implements runtime.Object.
 func (l *ConfigMapList) DeepCopyObject() runtime.Object {
-	list := &ConfigMapList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()}
+	list := &ConfigMapList{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy()} //nolint:staticcheck // not DeepCopy of the list
 	for i := range l.Items {
-		list.Items = append(list.Items, ConfigMap{l.Items[i].TypeMeta, *l.Items[i].ObjectMeta.DeepCopy()})
+		list.Items = append(list.Items, ConfigMap{l.Items[i].TypeMeta, *l.Items[i].ObjectMeta.DeepCopy()}) //nolint:staticcheck // not DeepCopy of the object
 	}
 	return list
 }
