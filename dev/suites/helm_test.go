@@ -106,11 +106,14 @@ func (p *programs) run(t *testing.T, kubeconfig, line string) string {
 }
 
 var (
-	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} UTC)? *|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} *|\b\d+[smh]\b`)
-	uids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times   = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} UTC)? *|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} *|\b\d+[smh]\b`)
+	heading = regexp.MustCompile(`\bUPDATED +`)
+	uids    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
+// masked replaces times and UIDs. The heading UPDATED is as wide as a time, whose fraction has no trailing zeros.
 func masked(text string) string {
+	text = heading.ReplaceAllString(text, "UPDATED ")
 	return uids.ReplaceAllString(times.ReplaceAllString(text, "TIME "), "UID")
 }
 
