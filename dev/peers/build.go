@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// library is a library with its tested versions, oldest first. go.work selects the last one.
+// library is a library with its tested versions, oldest first. go.work selects the last version.
 type library struct {
 	name, module, folder string
 	versions             []string
@@ -30,12 +30,12 @@ var libraries = []library{
 	},
 }
 
-// before117 has the modules of the tag kubernetes-1.16.0, which have no versions.
+// before117 has the modules of the tag kubernetes-1.16.0, all without versions.
 var before117 = map[string]string{
 	"k8s.io/client-go": "v0.0.0-20190918160344-1fbdaa4c8d90", "k8s.io/apimachinery": "v0.0.0-20190913080033-27d36303b655",
 }
 
-// compiled are indirect modules that early versions require at a version that no current Go compiles.
+// compiled are newer versions of indirect modules: current Go does not compile the versions required by early libraries.
 var compiled = []string{
 	"github.com/json-iterator/go v1.1.12", "github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee", "golang.org/x/net v0.30.0",
 	"golang.org/x/sys v0.30.0",
@@ -86,7 +86,7 @@ func isChosen(versions, version string) bool {
 	return versions == "" || slices.Contains(strings.Split(versions, ","), version)
 }
 
-// buildCurrent builds the observers of this repository, and of the versions that go.work selects.
+// buildCurrent builds the observers of this repository, and of the versions selected by go.work.
 func buildCurrent(ctx context.Context, dir string) (observers []observer, err error) {
 	if err := goBuild(ctx, nil, "-o", dir+string(filepath.Separator), "./anykind", "./clientgo", "./controllerruntime"); err != nil {
 		return nil, err

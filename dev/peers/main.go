@@ -3,9 +3,10 @@
 //
 //	peers [-issue 59848] [-versions 'v0.17.0,v0.25.2'] [-docs ../../docs/KNOWN_BUGS.md]
 //
-// Observers are processes, so that each has its own version of the libraries: packages clientgo, controllerruntime and anykind. Each trial has a
-// scripted API server, whose watch cache may be behind, forgetful or wrong. What an observer has delivered is checked by the properties of
-// module dev/history. With -docs the results are written to results.txt and to the page. The results of a choice of versions replace all others.
+// Observers are processes: each has its own version of the libraries. Their packages are clientgo, controllerruntime and anykind. Each
+// trial has a scripted API server with a watch cache. The watch cache may be behind, forgetful or wrong. The properties of module
+// dev/history check the events delivered by an observer. With -docs the results are written to results.txt and to the page. The results
+// of a choice of versions replace all earlier results.
 package main
 
 import (

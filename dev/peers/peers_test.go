@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPlay_CurrentVersionsAsRecorded plays all scenarios with the versions that go.work selects.
+// TestPlay_CurrentVersionsAsRecorded plays all scenarios with the versions selected by go.work.
 func TestPlay_CurrentVersionsAsRecorded(t *testing.T) {
 	observers, err := buildCurrent(t.Context(), t.TempDir())
 	require.NoError(t, err)

@@ -17,11 +17,11 @@ const maxTrials = 40
 type result struct {
 	issue            int
 	library, version string
-	shown            string // what shows the bug, "" if nothing does
+	shown            string // the evidence of the bug, "" for none
 	err              error  // the scenario was not played to its end
 }
 
-// String returns the line of results.txt, with what shows the bug.
+// String returns the line of results.txt, with the evidence of the bug.
 func (r result) String() string {
 	if r.shown == "" {
 		return r.line()

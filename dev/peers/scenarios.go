@@ -12,7 +12,7 @@ type scenario struct {
 	foundBy string // the author of the issue, as GitHub has it
 	text    string
 	kind    kind // configMaps by default
-	// play plays the scenario, and returns what shows the bug, or "".
+	// play plays the scenario, and returns the evidence of the bug, or "".
 	play func(t *trial) (shown string, err error)
 }
 
@@ -25,7 +25,7 @@ const (
 // slow is the time for each change in a store with a backlog.
 const slow = 5 * time.Millisecond
 
-// backlog is the number of objects in the backlog, which takes more than two seconds: client-go waits a second before a relist.
+// backlog is the number of objects in the backlog. The backlog takes more than two seconds: client-go waits a second before a relist.
 const backlog = 500
 
 var scenarios = []scenario{

@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/dev/peers/observe"
 )
 
-// tooLarge is issue 91073, and without the error's cause 94316: a client that has seen the revision of etcd relists at a server
-// that knows only the revision of its last change.
+// tooLarge is issue 91073, and without the error's cause 94316: a client has received the revision of etcd, and relists at a server
+// whose watch cache has only the revision of its last change.
 func tooLarge(t *trial, noCause bool) (string, error) {
 	quiet, err := beginAhead(t, noCause)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *server) isWatched() bool {
 	return s.nextWatch == nil
 }
 
-// beginAhead starts an observer, and lets it receive a revision that the returned server has not reached.
+// beginAhead starts an observer, and lets it receive a revision not yet reached by the returned server.
 func beginAhead(t *trial, noCause bool) (quiet *server, err error) {
 	t.server.noWatchList = true
 	if err := t.begin(observe.Options{}); err != nil {
@@ -146,7 +146,7 @@ func cutInFrame(t *trial) (string, error) {
 	if err := t.begin(observe.Options{Protobuf: true}); err != nil {
 		return "", err
 	}
-	time.Sleep(1200 * time.Millisecond) // a watch that ends in its first second is an error to client-go
+	time.Sleep(1200 * time.Millisecond) // client-go handles the end of a watch in its first second as an error
 	before, _ := t.front.counts()
 	t.front.interrupt("", func() {
 		t.server.set(func() { t.server.nextWatch = partialFrame })
@@ -162,8 +162,8 @@ func cutInFrame(t *trial) (string, error) {
 	return t.violated(lasting), nil
 }
 
-// partialFrame sends the begin of an event of 4 kB, and breaks the connection some seconds later: a watch that lasts less than a
-// second is something else to clients.
+// partialFrame sends the begin of an event of 4 kB, and breaks the connection some seconds later: clients handle a watch of less
+// than a second differently.
 func partialFrame(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
 	_, _ = w.Write([]byte{0, 0, 16, 0, 10, 5, 'A', 'D'})

@@ -14,36 +14,36 @@ import (
 	"time"
 )
 
-// server is an API server: lists without a resourceVersion and lists at an exact one are answered from the world, all others and
-// watches from its watch cache. The fields describe the watch cache. They are changed by set.
+// server is an API server. Lists without a resourceVersion and lists at an exact resourceVersion are answered from the world.
+// Watches and the remaining lists are answered from its watch cache. The fields describe the watch cache. They are changed by set.
 type server struct {
 	world *world
 	kind  kind
 
 	mu sync.Mutex
-	// frontier is the revision of a watch cache that is behind, 0 for one that is current.
+	// frontier is the revision of a watch cache that is behind, 0 for a current watch cache.
 	frontier int64
-	// lost has the revisions whose events the watch cache has lost.
+	// lost has the revisions with events lost by the watch cache.
 	lost map[int64]bool
-	// oldest is the oldest revision from which a watch can begin.
+	// oldest is the oldest revision accepted as the begin of a watch.
 	oldest int64
 	// isQuiet stops the progress of the watch cache by changes of other resources, and all bookmarks. Servers before 1.21 were so.
 	isQuiet bool
 	// noWatchList rejects WatchList, noInitialEnd never ends the initial events of a WatchList.
 	noWatchList, noInitialEnd bool
-	// noCause leaves out the reason of the cause in the error for a resourceVersion that is too large, as servers before 1.18.6 did.
+	// noCause leaves out the reason of the cause in the error for a too large resourceVersion, as servers before 1.18.6 did.
 	noCause bool
 	// listTime is the time of each list.
 	listTime time.Duration
-	// window is the number of changes that the watch cache keeps, 0 for all.
+	// window is the number of changes kept by the watch cache, 0 for all.
 	window int64
-	// isGone stops serving the resource, whose definition is deleted.
+	// isGone stops serving the resource: its definition is deleted.
 	isGone bool
 	// nextWatch answers the next watch that is not a WatchList.
 	nextWatch http.HandlerFunc
 	// streams are the ends of open watches: each receives the event that ends the watch, "" for none.
 	streams map[chan string]bool
-	// lists are the requests for all objects, rejected the number of those with a resourceVersion that was too large.
+	// lists are the requests for all objects. rejected is the number of lists with a too large resourceVersion.
 	lists, rejected int
 }
 
@@ -55,7 +55,7 @@ var (
 	widgets    = kind{"/apis/example.com/v1/widgets", "example.com/v1", "Widget"}
 )
 
-// namespaced returns the path of the objects in the namespace, which has all objects.
+// namespaced returns the path of the objects in the namespace with all objects.
 func (k kind) namespaced() string {
 	return path.Dir(k.path) + "/namespaces/" + namespace + "/" + path.Base(k.path)
 }
@@ -173,7 +173,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	respond(w, http.StatusOK, string(body))
 }
 
-// reject responds to a resourceVersion that the watch cache has not reached. Servers wait three seconds before.
+// reject responds to a resourceVersion not yet reached by the watch cache. Servers wait three seconds before.
 func (s *server) reject(w http.ResponseWriter, wanted, current int64) {
 	s.mu.Lock()
 	s.rejected++
@@ -249,11 +249,11 @@ func discoveryDocument(root string) string {
 	return fmt.Sprintf(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":%q},"versions":[{"version":"v1","freshness":"Current","resources":[%s]}]}]}`, name, item)
 }
 
-// front is the address of the servers: it passes requests to one of them.
+// front is the address of the servers: it passes requests to the last server.
 type front struct {
 	gate    sync.RWMutex // locked while no request is accepted
 	mu      sync.Mutex
-	servers []*server // the last one answers
+	servers []*server // the last server answers
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {

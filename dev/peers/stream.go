@@ -19,7 +19,7 @@ type stream struct {
 	ended  chan string // receives the event that ends the watch
 	// sent is the revision up to which changes have been sent. -1 begins with the objects of the watch cache.
 	sent int64
-	// required is the revision of the watch cache that ends the initial events, 0 for a watch without this end.
+	// required is the revision of the watch cache at the end of the initial events, 0 for a watch without this end.
 	required int64
 	hasBegun bool
 }

@@ -68,7 +68,7 @@ func playedVersions(all []result) string {
 	for _, l := range libraries {
 		played = append(played, l.name+" "+strings.Join(l.played(all), ", "))
 	}
-	return strings.Join(played, ", and ")
+	return strings.Join(played, ",\nand ")
 }
 
 // played returns the versions with results.
@@ -81,7 +81,7 @@ func (l *library) played(all []result) (versions []string) {
 	return versions
 }
 
-// versionsCell names the versions of a library that show an issue.
+// versionsCell names the versions of a library affected by an issue.
 func versionsCell(all []result, issue int, l *library) string {
 	var ranges []string
 	begin := -1

@@ -36,7 +36,7 @@ type trial struct {
 	ctx      context.Context
 	observer observer
 	world    *world
-	server   *server // the first one
+	server   *server // the first server
 	front    *front
 	http     *httptest.Server
 
@@ -184,10 +184,10 @@ func (t *trial) delivered() bool {
 // settle waits until the state of the world is delivered. After patience, the properties show what is missing.
 func (t *trial) settle() {
 	_ = t.await("the last changes", patience, t.delivered)
-	time.Sleep(200 * time.Millisecond) // for what follows wrongly
+	time.Sleep(200 * time.Millisecond) // for wrong events after the delivery
 }
 
-// violations returns the violations of a property by what was observed so far.
+// violations returns the violations of a property in the observations so far.
 func (t *trial) violations(property string) []history.Violation {
 	changes, revision, _ := t.world.snapshot()
 	epoch := &history.Epoch{}
@@ -223,7 +223,7 @@ func (t *trial) violated(properties ...string) string {
 	return ""
 }
 
-// repeated returns the first change that was delivered again, "" for none.
+// repeated returns the first change delivered again, "" for none.
 func (t *trial) repeated() string {
 	for _, violation := range t.violations(goesBack) {
 		if isRepetition(violation) {

@@ -81,7 +81,7 @@ func (w *world) advance(revisions int64) {
 	w.signal()
 }
 
-// snapshot returns all changes, the revision, and a channel that is closed at the next change.
+// snapshot returns all changes, the revision, and a channel closed at the next change.
 func (w *world) snapshot() (changes []change, revision int64, changed <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *world) now() int64 {
 	return revision
 }
 
-// stateAt returns the last change of each object that exists at a revision.
+// stateAt returns the last change of each object existing at a revision.
 func stateAt(changes []change, revision int64) map[string]change {
 	state := map[string]change{}
 	for _, c := range changes {

@@ -1,5 +1,5 @@
-// Command gitops keeps a namespace equal to the manifests of a folder, such as a checkout that git-sync updates: it applies them,
-// deletes the objects that left the folder, and reverts changes of others, again and again.
+// Command gitops keeps a namespace equal to the manifests of a folder, such as a checkout updated by git-sync. Again and again it
+// applies the manifests, deletes the objects removed from the folder, and reverts foreign changes.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// sync applies the folder once, and logs what it changed.
+// sync applies the folder once, and logs the changes.
 func sync(ctx context.Context, set *applyset.Set, folder string) error {
 	objects, err := manifest.Reader{Paths: []string{folder}, Recursive: true}.Read(ctx)
 	if err != nil {

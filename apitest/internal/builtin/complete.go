@@ -63,7 +63,7 @@ type walk struct {
 	subresource  string
 	isUpdate     bool
 	resetsStatus bool // the request's status is ignored
-	isDeclared   bool // rules are those that the types declare: of changed fields, and of fields inside any field
+	isDeclared   bool // rules are declared by the types: of changed fields, and of fields inside any field
 	errs         field.ErrorList
 	notValidated []string
 }
@@ -135,7 +135,7 @@ func (w *walk) structure(typ string, p place, obj, old object) {
 	}
 }
 
-// firstField returns the field without which the server does not check the others.
+// firstField returns the field to be set before the server checks further fields.
 func (r *fieldRules) firstField() string {
 	if r == nil || r.rules[0].name != "first" {
 		return ""

@@ -56,7 +56,7 @@ func normalizeClusterIPs(spec, old object) {
 	}
 }
 
-// addressErrors returns the errors of addresses that are not valid before the allocation. families are those of the request.
+// addressErrors returns the errors of addresses that are not valid before the allocation. families are the IP families of the request.
 func addressErrors(spec, old object, families []any) (errs field.ErrorList) {
 	at := field.NewPath("spec")
 	if nested.String(spec, "type") == "ExternalName" {

@@ -256,7 +256,7 @@ func validateClaim(claim, old object) field.ErrorList {
 	return c.errs
 }
 
-// changedExcept reports whether an update changes other fields than the named ones.
+// changedExcept reports whether an update changes fields beside the named fields.
 func changedExcept(obj, old object, names ...string) bool {
 	munged := runtimeCopy(obj)
 	for _, name := range names {

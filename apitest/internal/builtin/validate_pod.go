@@ -58,7 +58,7 @@ func (c *checker) podUpdate(at *field.Path, spec, old object) {
 	c.keptTolerations(at.Child("tolerations"), spec, old)
 }
 
-// copyStopSignal sets the stop signal of a container to that of a second one: without an os, the server drops it.
+// copyStopSignal sets the stop signal of a container to the stop signal of a second container: without an os, the server drops it.
 func copyStopSignal(container, from object) {
 	lifecycle := nested.Map(container, "lifecycle")
 	if lifecycle == nil {
@@ -71,7 +71,7 @@ func copyStopSignal(container, from object) {
 	}
 }
 
-// hasEntries reports whether a map has all entries of another.
+// hasEntries reports whether a map has all entries of a second map.
 func hasEntries(all, some object) bool {
 	for name, value := range some {
 		if all[name] != value {

@@ -203,7 +203,7 @@ func isSuspendedJob(job object) bool {
 		nested.Int64(status, "active") == 0
 }
 
-// copyNodeAffinity sets the node affinity of a pod spec to that of a second one. An affinity without fields is absent.
+// copyNodeAffinity sets the node affinity of a pod spec to the node affinity of a second pod spec. An affinity without fields is absent.
 func copyNodeAffinity(podSpec, from object) {
 	affinity := nested.EnsureMap(podSpec, "affinity")
 	copyField(affinity, nested.Map(from, "affinity"), "nodeAffinity")

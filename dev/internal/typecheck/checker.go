@@ -26,8 +26,8 @@ type result struct {
 	errs    []error
 }
 
-// checkAll checks the packages concurrently and returns their errors. Workers begin in the order of the packages, so that a worker
-// waits only for packages of other workers.
+// checkAll checks the packages concurrently and returns their errors. Workers begin in the order of the packages: a worker
+// waits only for packages already begun by a worker.
 func (c *Checker) checkAll(ctx context.Context, packages []*listedPackage) error {
 	results, unchecked := c.resolve(packages)
 	work := make(chan *result)
@@ -58,7 +58,7 @@ func (c *Checker) checkAll(ctx context.Context, packages []*listedPackage) error
 	return errors.Join(errs...)
 }
 
-// resolve returns the results of the packages, and those of them that are not known from an earlier check.
+// resolve returns the results of the packages, and the subset unknown from earlier checks.
 func (c *Checker) resolve(packages []*listedPackage) (results, unchecked []*result) {
 	byPath := map[string]*result{}
 	for _, listed := range packages {
@@ -82,7 +82,7 @@ func (c *Checker) resolve(packages []*listedPackage) (results, unchecked []*resu
 	return results, unchecked
 }
 
-// key returns a text with everything that the result depends on.
+// key returns a text with all inputs of the result.
 func (r *result) key() string {
 	text := fmt.Sprintf("%s %s %q %s", r.listed.ImportPath, r.listed.Dir, r.listed.GoFiles, r.listed.goVersion())
 	for _, path := range slices.Sorted(maps.Keys(r.imports)) {
@@ -118,7 +118,7 @@ func (c *Checker) check(r *result) {
 	r.types, _ = config.Check(r.listed.ImportPath, c.fset, files, nil) // reported
 }
 
-// Import returns the types of a package that r imports. It waits for the end of that package's check.
+// Import returns the types of a package imported by r. It waits for the end of the package's check.
 func (r *result) Import(path string) (*types.Package, error) {
 	imported := r.imports[path]
 	if imported == nil {

@@ -84,13 +84,13 @@ func runCache(ctx context.Context, p *observe.Program, handle *dynamic.Resource)
 	return list, func() { c.List("", blockingSelector{labels.Everything(), p}) }, nil
 }
 
-// blockingSelector blocks the reader that calls it.
+// blockingSelector blocks its caller, a reader.
 type blockingSelector struct {
 	labels.Selector
 	program *observe.Program
 }
 
-// Empty reports false, so that Matches is called.
+// Empty reports false to have Matches called.
 func (blockingSelector) Empty() bool { return false }
 
 func (s blockingSelector) Matches(labels.Labels) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/dev/peers/observe"
 )
 
-// dynamicListWatch returns the source of widgets, which is a dynamic client as in a dynamic informer.
+// dynamicListWatch returns the source of widgets: a dynamic client, as in a dynamic informer.
 func dynamicListWatch(p *observe.Program) (cache.ListerWatcher, error) {
 	client, err := dynamic.NewForConfig(&rest.Config{Host: p.Server})
 	if err != nil {

@@ -31,7 +31,7 @@ func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, 
 	return list, block, nil
 }
 
-// listWatch returns the source of an informer, which is a REST client as in a generated client.
+// listWatch returns the source of an informer: a REST client, as in a generated client.
 func listWatch(p *observe.Program) (cache.ListerWatcher, error) {
 	if p.Custom {
 		return dynamicListWatch(p)

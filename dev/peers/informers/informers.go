@@ -1,5 +1,5 @@
-// Package informers connects client-go's informers with an observer. It compiles with client-go 1.16 to 1.37, so it has no call
-// whose signature changed.
+// Package informers connects client-go's informers with an observer. It compiles with client-go 1.16 to 1.37, and has only
+// calls with the same signature in all these versions.
 package informers
 
 import (
@@ -17,7 +17,7 @@ import (
 // Index is the name of the index that slows the store down.
 const Index = "slow"
 
-// reader is the name of the object with which a reader blocks.
+// reader is the name of the object blocking IndexFunc.
 const reader = "reader"
 
 // Widgets is the custom resource.

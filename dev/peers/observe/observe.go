@@ -1,5 +1,5 @@
-// Package observe is the protocol of an observer, which is a process with one library: flags configure it, commands are lines on
-// stdin, and events are lines of JSON on stdout. It imports the standard library alone, so that it builds beside any version.
+// Package observe is the protocol of an observer. An observer is a process with a single library: flags configure it, commands are
+// lines on stdin, and events are lines of JSON on stdout. The package imports the standard library alone: it builds beside any version.
 package observe
 
 import (
@@ -49,7 +49,7 @@ type Options struct {
 	Custom bool
 	// Protobuf requests protobuf before JSON.
 	Protobuf bool
-	// Slow is the time that the store needs for each change.
+	// Slow is the time for each change in the store.
 	Slow time.Duration
 	// Resync is the resync period of a second handler, 0 for none.
 	Resync time.Duration
@@ -74,7 +74,7 @@ type Program struct {
 	released chan struct{}
 }
 
-// Main runs an observer until stdin ends. run starts the library, and returns the function that lists its store.
+// Main runs an observer until stdin ends. run starts the library, and returns the functions for the commands list and block.
 func Main(run func(ctx context.Context, p *Program) (list func() []Event, block func(), err error)) {
 	p := &Program{output: json.NewEncoder(os.Stdout), released: make(chan struct{})}
 	flag.StringVar(&p.Server, "server", "", "URL of the API server")
