@@ -67,7 +67,7 @@ func defaultCSIDriver(driver object) {
 	for _, name := range []string{"podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"} {
 		setIfAbsent(spec, name, false)
 	}
-	setIfAbsent(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType")
+	setIfNil(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType")
 	if len(nested.Slice(spec, "volumeLifecycleModes")) == 0 {
 		spec["volumeLifecycleModes"] = []any{"Persistent"}
 	}
@@ -88,10 +88,10 @@ func defaultAutoscaler(autoscaler object) {
 	percent := object{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}
 	up := nested.EnsureMap(behavior, "scaleUp")
 	setIfAbsent(up, "stabilizationWindowSeconds", int64(0))
-	setIfAbsent(up, "selectPolicy", "Max")
+	setIfNil(up, "selectPolicy", "Max")
 	setIfAbsent(up, "policies", []any{object{"type": "Pods", "value": int64(4), "periodSeconds": int64(15)}, percent})
 	down := nested.EnsureMap(behavior, "scaleDown")
-	setIfAbsent(down, "selectPolicy", "Max")
+	setIfNil(down, "selectPolicy", "Max")
 	setIfAbsent(down, "policies", []any{deepCopy(percent)})
 }
 
@@ -103,10 +103,10 @@ func admissionDefaults() map[string]func(object) {
 	}
 	webhook := func(webhook object) {
 		selectors(webhook)
-		setIfAbsent(webhook, "failurePolicy", "Fail")
+		setIfNil(webhook, "failurePolicy", "Fail")
 		setIfAbsent(webhook, "timeoutSeconds", int64(10))
 	}
-	policy := func(spec object) { setIfAbsent(spec, "failurePolicy", "Fail") }
+	policy := func(spec object) { setIfNil(spec, "failurePolicy", "Fail") }
 	scope := func(rule object) { setIfNil(rule, "scope", "*") }
 	const v1 = "api/admissionregistration/v1."
 	return map[string]func(object){

@@ -129,9 +129,9 @@ func volumeDefaults() map[string]func(object) {
 		"api/core/v1.ScaleIOVolumeSource":           defaultScaleIO,
 		"api/core/v1.ScaleIOPersistentVolumeSource": defaultScaleIO,
 		"api/core/v1.AzureDiskVolumeSource": func(volume object) {
-			setIfAbsent(volume, "cachingMode", "ReadWrite")
-			setIfAbsent(volume, "kind", "Shared")
-			setIfAbsent(volume, "fsType", "ext4")
+			setIfNil(volume, "cachingMode", "ReadWrite")
+			setIfNil(volume, "kind", "Shared")
+			setIfNil(volume, "fsType", "ext4")
 			setIfAbsent(volume, "readOnly", false)
 		},
 	}
