@@ -253,7 +253,7 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 	return fmt.Errorf("run cache %s: its source ended without an error", c)
 }
 
-// newRun starts the goroutines beside the stream.
+// newRun returns a run whose goroutines for resyncs and audits have started.
 func (c *Cache[T]) newRun(parent context.Context) *run {
 	r := &run{}
 	r.ctx, r.abort = context.WithCancelCause(parent)

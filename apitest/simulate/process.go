@@ -209,7 +209,7 @@ func (p *process) mayStop(key string) {
 	}
 }
 
-// suspend stops the process like SIGSTOP: its requests, events and workers wait, also those that wait already.
+// suspend stops the process like SIGSTOP: its new and pending requests, events and workers wait.
 func (p *process) suspend(duration time.Duration) {
 	p.stoppedUntil = time.Now().Add(duration)
 	p.run.disturb(duration)

@@ -42,7 +42,7 @@ var scenarios = []scenario{
 	{issue: 87957, foundBy: "liggitt", play: unchangedBeforeRelist,
 		text: "A relist delivers objects again that have not changed."},
 	{issue: 91073, foundBy: "rkojedzinszky", play: func(t *trial) (string, error) { return tooLarge(t, false) },
-		text: "A relist gets \"Too large resource version\" from a server that has not heard of that resourceVersion, again and again."},
+		text: "A relist gets \"Too large resource version\" from a server that has not reached that resourceVersion, again and again."},
 	{issue: 94316, foundBy: "janeczku", play: func(t *trial) (string, error) { return tooLarge(t, true) },
 		text: "The same with a server before 1.18.6, whose error has a cause without a reason."},
 	{issue: 102718, foundBy: "xiaoanyunfei", play: windowTooSmall,

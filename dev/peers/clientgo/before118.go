@@ -7,23 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/anykind/anykind/dev/peers/informers"
-	"github.com/anykind/anykind/dev/peers/observe"
 )
 
 // Requests of these versions have no context.
 
-func dynamicListWatch(p *observe.Program) (cache.ListerWatcher, error) {
-	client, err := dynamic.NewForConfig(&rest.Config{Host: p.Server})
-	if err != nil {
-		return nil, err
-	}
-	widgets := client.Resource(informers.Widgets.GroupVersion().WithResource("widgets"))
+func dynamicListWatch(resource dynamic.ResourceInterface) cache.ListerWatcher {
 	return &cache.ListWatch{
-		ListFunc:  func(opts metav1.ListOptions) (runtime.Object, error) { return widgets.List(opts) },
-		WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) { return widgets.Watch(opts) },
-	}, nil
+		ListFunc:  func(opts metav1.ListOptions) (runtime.Object, error) { return resource.List(opts) },
+		WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) { return resource.Watch(opts) },
+	}
 }

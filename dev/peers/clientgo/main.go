@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -31,10 +32,14 @@ func run(ctx context.Context, p *observe.Program) (list func() []observe.Event, 
 	return list, block, nil
 }
 
-// listWatch returns the source of an informer: a REST client, as in a generated client.
+// listWatch returns the source of an informer: a REST client, as in a generated client, or a dynamic client for widgets.
 func listWatch(p *observe.Program) (cache.ListerWatcher, error) {
 	if p.Custom {
-		return dynamicListWatch(p)
+		client, err := dynamic.NewForConfig(&rest.Config{Host: p.Server})
+		if err != nil {
+			return nil, err
+		}
+		return dynamicListWatch(client.Resource(informers.Widgets.GroupVersion().WithResource("widgets"))), nil
 	}
 	config := &rest.Config{Host: p.Server, APIPath: "/api"}
 	config.GroupVersion = &informers.Core
