@@ -122,7 +122,7 @@ func TestExamples_ShowTheirPoint(t *testing.T) {
 			select {
 			case <-out.seen:
 				cancel()
-				<-ended // interrupted
+				<-ended //nolint:errcheck // the interrupt may be its error
 			case err := <-ended:
 				require.NoError(t, err, out)
 				assert.Regexp(t, wants, out.String())
