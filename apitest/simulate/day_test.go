@@ -68,7 +68,7 @@ func TestDay_FindsGrowth(t *testing.T) {
 			return everyMinute(ctx, func(minute int) error {
 				if minute%20 == 0 {
 					go func() {
-						for range configMaps.Follow(ctx, nil) { //nolint:revive,errcheck // runs until ctx ends
+						for range configMaps.Follow(ctx, nil) { //nolint:errcheck // runs until ctx ends
 						}
 					}()
 				}
