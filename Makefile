@@ -307,6 +307,10 @@ release: format ## commit and tag a release of all published modules: make relea
 release-check: ## release a copy of the checkout, and install every module from it as a user does
 	@go run ./dev/release check
 
+.PHONY: licences
+licences: ## write the licences of all dependencies to docs/LICENCES.md
+	go run ./dev/release licences
+
 SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DIST := .bin/dist
 
@@ -321,6 +325,7 @@ artifacts: ## build the programs for all platforms, with checksums and software 
 			-o $(CURDIR)/$(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE) ./cmd/$$(basename $$program); \
 		go run $(SBOM) bin -json -output $(DIST)/$$name.cdx.json $(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE); \
 	done; done
+	@go run ./dev/release licences -diff -texts $(DIST)/LICENCES.txt
 	@cd $(DIST) && sha256sum * >SHA256SUMS
 
 # From source, in one process: a compilation of all dependencies for two platforms takes over twenty times the processor time.

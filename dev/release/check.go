@@ -48,6 +48,7 @@ func check(ctx context.Context, root string) error {
 		run  func(context.Context) error
 	}{
 		{"API as in docs/api", func(ctx context.Context) error { return dumpAPI(ctx, root, modules, true) }},
+		{"licences as in docs/LICENCES.md", func(ctx context.Context) error { return writeLicences(ctx, root, modules, true, "") }},
 		{"release " + version + " of a copy", func(ctx context.Context) error { return prepareWith(ctx, clone, modules, version, proxy) }},
 		{"go get of each package", u.getPackages},
 		{"go install and go run of each program", u.installPrograms},

@@ -2,6 +2,7 @@
 //
 //	release tidy [-diff]      go mod tidy for every module, with its siblings in the checkout
 //	release api [-diff]       write the public API of every published module to docs/api
+//	release licences [-diff] [-texts FILE]   write the licences of all dependencies to docs/LICENCES.md
 //	release prepare VERSION   commit and tag a release; pushes nothing
 //	release notes VERSION     print CHANGELOG's section of a version
 //	release check             release a copy of the checkout, and install it from a file proxy as a user does
@@ -31,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command; want tidy, api, prepare, notes or check")
+		return fmt.Errorf("no command; want tidy, api, licences, prepare, notes or check")
 	}
 	root, err := output(ctx, command{name: "git", args: []string{"rev-parse", "--show-toplevel"}})
 	if err != nil {
@@ -56,6 +57,14 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return dumpAPI(ctx, root, modules, *diff)
+	case "licences":
+		flags := flag.NewFlagSet("licences", flag.ExitOnError)
+		diff := flags.Bool("diff", false, "write no document; fail if it differs")
+		texts := flags.String("texts", "", "write the texts of all licences to this `file`, too")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return writeLicences(ctx, root, modules, *diff, *texts)
 	case "prepare":
 		if len(args) != 2 {
 			return fmt.Errorf("prepare: want one version, such as v0.1.0")
@@ -69,7 +78,7 @@ func run(ctx context.Context, args []string) error {
 	case "check":
 		return check(ctx, root)
 	}
-	return fmt.Errorf("unknown command %q; want tidy, api, prepare, notes or check", args[0])
+	return fmt.Errorf("unknown command %q; want tidy, api, licences, prepare, notes or check", args[0])
 }
 
 // printNotes prints CHANGELOG's section of a version.

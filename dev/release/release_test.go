@@ -35,6 +35,33 @@ func TestReadModules_Repository(t *testing.T) {
 		"\tgit push origin v0.1.0\n", pushCommands(modules, "v0.1.0"))
 }
 
+func TestLicencesOf_KnownTexts(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Apache License\n                           Version 2.0, January 2004":                                       {"Apache-2.0"},
+		"Redistribution and use in source\nand binary forms, with or without ... * Neither the\nname of Google Inc.": {"BSD-3-Clause"},
+		"Redistribution and use in source and binary forms, with or without modification":                            {"BSD-2-Clause"},
+		"MIT License\nPermission is hereby granted, free of charge, to any person":                                   {"MIT"},
+		"Permission to use, copy, modify, and/or distribute this software for any purpose":                           {"ISC"},
+		"under the Apache License, Version 2.0. Parts: Permission is hereby granted, free of charge":                 {"Apache-2.0", "MIT"},
+		"GNU GENERAL PUBLIC LICENSE Version 3":                                                                       nil,
+	} {
+		assert.Equal(t, want, licencesOf(text), text)
+	}
+}
+
+func TestDependency_ReadRejectsUnknownLicence(t *testing.T) {
+	dir := t.TempDir()
+	d := &dependency{path: "example.com/m", files: map[string]bool{}}
+	_, _, err := d.read()
+	require.EqualError(t, err, "module example.com/m has no licence file")
+	path := filepath.Join(dir, "pkg", "COPYING")
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte("All rights reserved."), 0o600))
+	require.NoError(t, d.addFiles(filepath.Dir(path), dir))
+	_, _, err = d.read()
+	require.EqualError(t, err, path+": the licence is none of the known ones")
+}
+
 func TestSortModules_Errors(t *testing.T) {
 	for want, modules := range map[string]map[string]*goModule{
 		"module a requires itself through other modules":     {"a": {path: "a", requires: []string{"b"}}, "b": {path: "b", requires: []string{"a"}}},
