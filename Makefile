@@ -307,6 +307,11 @@ release: format ## commit and tag a release of all published modules: make relea
 release-check: ## release a copy of the checkout, and install every module from it as a user does
 	@go run ./dev/release check
 
+.PHONY: candidate
+candidate: VERSION = v0.1.0-rc.1
+candidate: ## the same as VERSION (v0.1.0-rc.1), with the programs of all platforms in .bin/candidate
+	@rm -rf .bin/candidate; go run ./dev/release check -version $(VERSION) -artifacts $(CURDIR)/.bin/candidate
+
 .PHONY: licences
 licences: ## write the licences of all dependencies to docs/LICENCES.md
 	go run ./dev/release licences

@@ -15,8 +15,9 @@ import (
 )
 
 // check releases a copy of the checkout, with uncommitted changes. It then uses the modules like their users: in modules outside
-// of the repository, without go.work, from a file proxy.
-func check(ctx context.Context, root string) error {
+// of the repository, without go.work, from a file proxy. version is the next minor version by default. Unless artifacts is "", the
+// programs of all platforms are written to this folder.
+func check(ctx context.Context, root, version, artifacts string) error {
 	temp, err := os.MkdirTemp("", "release-check")
 	if err != nil {
 		return err
@@ -30,9 +31,10 @@ func check(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	version, err := nextMinor(last)
-	if err != nil {
-		return err
+	if version == "" {
+		if version, err = nextMinor(last); err != nil {
+			return err
+		}
 	}
 	modules, err := readModules(clone)
 	if err != nil {
@@ -43,17 +45,22 @@ func check(ctx context.Context, root string) error {
 		return err
 	}
 	u := &user{dir: filepath.Join(temp, "user"), clone: clone, version: version, proxy: proxy, modules: published(modules)}
-	for _, step := range []struct {
+	type step struct {
 		name string
 		run  func(context.Context) error
-	}{
+	}
+	steps := []step{
 		{"API as in docs/api", func(ctx context.Context) error { return dumpAPI(ctx, root, modules, true) }},
 		{"licences as in docs/LICENCES.md", func(ctx context.Context) error { return writeLicences(ctx, root, modules, true, "") }},
 		{"release " + version + " of a copy", func(ctx context.Context) error { return prepareWith(ctx, clone, modules, version, proxy) }},
 		{"go get of each package", u.getPackages},
 		{"go install and go run of each program", u.installPrograms},
 		{"go vet of the snippets of README and docs", u.vetDocuments},
-	} {
+	}
+	if artifacts != "" {
+		steps = append(steps, step{"programs of all platforms", func(ctx context.Context) error { return u.buildArtifacts(ctx, artifacts) }})
+	}
+	for _, step := range steps {
 		began := time.Now()
 		if err := step.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)

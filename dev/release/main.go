@@ -5,7 +5,7 @@
 //	release licences [-diff] [-texts FILE]   write the licences of all dependencies to docs/LICENCES.md
 //	release prepare VERSION   commit and tag a release; pushes nothing
 //	release notes VERSION     print CHANGELOG's section of a version
-//	release check             release a copy of the checkout, and install it from a file proxy as a user does
+//	release check [-version VERSION] [-artifacts FOLDER]   release a copy of the checkout, and install it from a file proxy as a user does
 //
 // All modules of a release have the same version. A published module requires its siblings at this version and has no replace
 // directives; go.work combines the modules for development.
@@ -18,6 +18,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+
+	"golang.org/x/mod/semver"
 )
 
 func main() {
@@ -76,18 +78,28 @@ func run(ctx context.Context, args []string) error {
 		}
 		return printNotes(root, args[1])
 	case "check":
-		return check(ctx, root)
+		flags := flag.NewFlagSet("check", flag.ExitOnError)
+		version := flags.String("version", "", "release a copy as this `version`; the next minor version by default")
+		artifacts := flags.String("artifacts", "", "write the programs of all platforms to this `folder`")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return check(ctx, root, *version, *artifacts)
 	}
 	return fmt.Errorf("unknown command %q; want tidy, api, licences, prepare, notes or check", args[0])
 }
 
-// printNotes prints CHANGELOG's section of a version.
+// printNotes prints CHANGELOG's section of a version. The section of a pre-release is "Unreleased".
 func printNotes(root, version string) error {
 	changelog, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
 	if err != nil {
 		return err
 	}
-	notes := changelogSection(string(changelog), version)
+	section := version
+	if semver.Prerelease(version) != "" {
+		section = "Unreleased"
+	}
+	notes := changelogSection(string(changelog), section)
 	if notes == "" {
 		return fmt.Errorf("CHANGELOG.md has nothing about %s", version)
 	}

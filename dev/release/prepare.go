@@ -109,7 +109,7 @@ func startingPoint(ctx context.Context, root string, modules []*goModule, versio
 	return git(ctx, root, "rev-parse", "HEAD")
 }
 
-// lastVersion returns the largest version tag of the main module, or "".
+// lastVersion returns the largest version tag of the main module, or "". Pre-releases do not count.
 func lastVersion(ctx context.Context, root string) (string, error) {
 	tags, err := git(ctx, root, "tag", "--list", "v*")
 	if err != nil {
@@ -117,7 +117,7 @@ func lastVersion(ctx context.Context, root string) (string, error) {
 	}
 	last := ""
 	for tag := range strings.FieldsSeq(tags) {
-		if semver.IsValid(tag) && (last == "" || semver.Compare(tag, last) > 0) {
+		if semver.IsValid(tag) && semver.Prerelease(tag) == "" && (last == "" || semver.Compare(tag, last) > 0) {
 			last = tag
 		}
 	}
@@ -125,10 +125,12 @@ func lastVersion(ctx context.Context, root string) (string, error) {
 }
 
 // commitRelease commits the release in dependency order: CHANGELOG first, as part of the main module's archive, then go.mod and
-// go.sum of each module after its requirements. go.sum has the hashes of their archives.
+// go.sum of each module after its requirements. go.sum has the hashes of their archives. A pre-release leaves CHANGELOG as it is.
 func commitRelease(ctx context.Context, root string, modules []*goModule, version string, proxy *fileProxy) error {
-	if err := writeChangelog(filepath.Join(root, "CHANGELOG.md"), version, time.Now()); err != nil {
-		return err
+	if semver.Prerelease(version) == "" {
+		if err := writeChangelog(filepath.Join(root, "CHANGELOG.md"), version, time.Now()); err != nil {
+			return err
+		}
 	}
 	for _, m := range modules {
 		if err := m.setRequirements(root, version); err != nil {

@@ -139,3 +139,19 @@ func (u *user) installPrograms(ctx context.Context) error {
 func (u *user) goRun(program string, args ...string) command {
 	return u.proxy.goCommand(u.dir, append([]string{"run", rootPath + "/" + program + "@" + u.version}, args...)...)
 }
+
+// buildArtifacts builds the programs of all platforms in the released checkout and copies them to a folder. It compares the checksums.
+func (u *user) buildArtifacts(ctx context.Context, folder string) error {
+	dist := filepath.Join(u.clone, ".bin", "dist")
+	for _, c := range []command{
+		{dir: u.clone, env: u.proxy.env, name: "make", args: []string{"artifacts"}},
+		{dir: dist, name: "sha256sum", args: []string{"--check", "SHA256SUMS"}},
+	} {
+		printed, err := output(ctx, c)
+		if err != nil {
+			return err
+		}
+		fmt.Println(printed)
+	}
+	return os.CopyFS(folder, os.DirFS(dist))
+}
