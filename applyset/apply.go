@@ -19,8 +19,8 @@ import (
 type ApplyOptions struct {
 	// Conflicts is the policy for fields with a different owner.
 	Conflicts ConflictPolicy
-	// KeepLeft keeps the objects that left the set. They stay members.
-	KeepLeft bool
+	// NoPrune keeps the members that are not among the objects. They stay members.
+	NoPrune bool
 	// PruneShared deletes Namespaces with objects of others, and CustomResourceDefinitions with objects of others. By default
 	// they are kept.
 	PruneShared bool
@@ -77,7 +77,7 @@ func (r *run) readSet(ctx context.Context) (added scope, hasWrites bool, err err
 	if r.left, err = r.readMembers(ctx, r.record.recorded, r.desired); err != nil {
 		return scope{}, false, err
 	}
-	if err := r.checkLeft(ctx); err != nil {
+	if err := r.checkPrunes(ctx); err != nil {
 		return scope{}, false, err
 	}
 	return r.desired.scope, !r.isUpToDate(), nil

@@ -334,12 +334,12 @@ func TestSet_AdoptNamedManagers(t *testing.T) {
 
 	e.run(t, []step{{"apply -f -", one}, {`patch configmap a --type=merge -p {"metadata":{"managedFields":[{}]}}`, ""}})
 	objects = e.objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: b}}")
-	_, err = set.Apply(t.Context(), objects, &applyset.ApplyOptions{KeepLeft: true})
+	_, err = set.Apply(t.Context(), objects, &applyset.ApplyOptions{NoPrune: true})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"a": "x", "b": "b"}, e.data(t, "a"))
 	_, err = set.Adopt(t.Context(), objects, &applyset.AdoptOptions{Managers: applyset.Managers("before-first-apply")})
 	require.NoError(t, err)
-	_, err = set.Apply(t.Context(), objects, &applyset.ApplyOptions{KeepLeft: true})
+	_, err = set.Apply(t.Context(), objects, &applyset.ApplyOptions{NoPrune: true})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"b": "b"}, e.data(t, "a"))
 }

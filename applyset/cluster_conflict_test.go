@@ -22,7 +22,7 @@ func TestSet_ConflictPolicies(t *testing.T) {
 	}{
 		"fail":      {applyset.ConflictFail, map[string]string{"a": "theirs", "b.c_d": "theirs", "free": "theirs"}},
 		"force":     {applyset.ConflictForce, map[string]string{"a": "ours", "b.c_d": "ours", "free": "theirs", "own": "ours"}},
-		"leave out": {applyset.ConflictLeaveOut, map[string]string{"a": "theirs", "b.c_d": "theirs", "free": "theirs", "own": "ours"}},
+		"leave out": {applyset.ConflictSkip, map[string]string{"a": "theirs", "b.c_d": "theirs", "free": "theirs", "own": "ours"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnvironment(t)
@@ -43,7 +43,7 @@ func TestSet_ConflictPolicies(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			if tc.policy == applyset.ConflictLeaveOut {
+			if tc.policy == applyset.ConflictSkip {
 				for _, event := range events {
 					if event.Object.Name == "shared" {
 						assert.Equal(t, `left out .data.a of "theirs", .data.b.c_d of "theirs"`, event.Reason)
@@ -78,7 +78,7 @@ spec:
 	theirs := e.objects(t, replace(text, "THEIRS", "theirs", "env: [{name: OWN, value: ours}]", "env: []"))[0]
 	_, err := deployments.Apply(t.Context(), theirs.Object, &metav1.ApplyOptions{FieldManager: "theirs"})
 	require.NoError(t, err)
-	events, err := e.set("conflicts").Apply(t.Context(), e.objects(t, replace(text, "THEIRS", "ours")), &applyset.ApplyOptions{Conflicts: applyset.ConflictLeaveOut})
+	events, err := e.set("conflicts").Apply(t.Context(), e.objects(t, replace(text, "THEIRS", "ours")), &applyset.ApplyOptions{Conflicts: applyset.ConflictSkip})
 	require.NoError(t, err)
 	assert.Contains(t, events[0].Reason, `.spec.template.spec.containers[name="web"].image of "theirs"`)
 	live, err := deployments.Get(t.Context(), "web", nil)

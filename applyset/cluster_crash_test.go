@@ -111,7 +111,7 @@ func (c *crashTest) run(t *testing.T) int {
 		require.NoError(t, err)
 		for _, object := range status {
 			assert.Empty(t, object.Drift, "after kill %d: %s", kills, object.Object)
-			assert.False(t, object.Left, "after kill %d: %s", kills, object.Object)
+			assert.False(t, object.Prunable, "after kill %d: %s", kills, object.Object)
 		}
 		c.checkRecord(t, to, namespace, more)
 		if !killed {

@@ -71,7 +71,7 @@ metadata: {name: unchanged}
 	assert.Equal(t, applyset.FieldDrift{Field: ".data.password", Difference: applyset.Changed, Manager: "theirs"}, byName["secret"].Drift[0])
 	assert.Empty(t, byName["unchanged"].Drift)
 	assert.Equal(t, readiness.Current, byName["unchanged"].Readiness.Status)
-	assert.True(t, byName["left"].Left)
+	assert.True(t, byName["left"].Prunable)
 
 	events, err := set.Apply(t.Context(), objects, &applyset.ApplyOptions{Conflicts: applyset.ConflictForce})
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ const (
 	ConflictFail ConflictPolicy = iota
 	// ConflictForce takes the fields over.
 	ConflictForce
-	// ConflictLeaveOut leaves the fields to their owners. Event.Reason lists them.
-	ConflictLeaveOut
+	// ConflictSkip leaves the fields to their owners. Event.Reason lists them.
+	ConflictSkip
 )
 
 // send applies an object by the policy for conflicts.
@@ -42,7 +42,7 @@ func (r *run) send(ctx context.Context, m *member) (live *unstructured.Object, l
 	case ConflictForce:
 		live, err = resource.Apply(ctx, m.want, &metav1.ApplyOptions{Force: true})
 		return live, "", err
-	case ConflictLeaveOut:
+	case ConflictSkip:
 		reduced, fields, reduceErr := leaveOut(m.want, conflict)
 		if reduceErr != nil {
 			return nil, "", errors.Join(err, reduceErr)

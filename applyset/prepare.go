@@ -26,19 +26,19 @@ func (s *Set) Prepare(ctx context.Context, objects []*manifest.Object) ([]*manif
 	return prepared, nil
 }
 
-// Left returns an event for each member that is not among objects: Pruned, or Kept with a reason. It checks the deletions by a dry
+// Prunable returns an event for each member that is not among objects: Pruned, or Kept with a reason. It checks the deletions by a dry
 // run and writes nothing.
-func (s *Set) Left(ctx context.Context, objects []*manifest.Object, opts *ApplyOptions) ([]Event, error) {
+func (s *Set) Prunable(ctx context.Context, objects []*manifest.Object, opts *ApplyOptions) ([]Event, error) {
 	r := &run{Set: s, options: valueOf(opts)}
 	r.options.DryRun = true
-	err := r.pruneLeft(ctx, objects)
+	err := r.checkMembers(ctx, objects)
 	if err != nil {
 		err = fmt.Errorf("members that left the set of %s: %w", s.parent, err)
 	}
 	return r.events, err
 }
 
-func (r *run) pruneLeft(ctx context.Context, objects []*manifest.Object) error {
+func (r *run) checkMembers(ctx context.Context, objects []*manifest.Object) error {
 	var err error
 	if r.desired, err = r.desire(ctx, objects); err != nil {
 		return err

@@ -27,7 +27,7 @@ var (
 // member, and the parent with it. A set without a parent is an error for which apierrors.IsNotFound holds.
 func (s *Set) Delete(ctx context.Context, opts *ApplyOptions) ([]Event, error) {
 	r := &run{Set: s, options: valueOf(opts), isDelete: true}
-	r.options.KeepLeft = false
+	r.options.NoPrune = false
 	err := r.delete(ctx)
 	if err != nil {
 		err = fmt.Errorf("delete the set of %s: %w", s.parent, err)
@@ -54,8 +54,8 @@ func (r *run) delete(ctx context.Context) error {
 	return r.end(ctx)
 }
 
-// checkLeft sets the reasons to keep members that left the set.
-func (r *run) checkLeft(ctx context.Context) error {
+// checkPrunes sets the reasons to keep members that left the set.
+func (r *run) checkPrunes(ctx context.Context) error {
 	for _, m := range r.left {
 		var err error
 		if m.kept, err = r.keptReason(ctx, m); err != nil {
@@ -68,7 +68,7 @@ func (r *run) checkLeft(ctx context.Context) error {
 func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 	owner := ownerReason(m.live)
 	switch {
-	case r.options.KeepLeft:
+	case r.options.NoPrune:
 		return "left the set", nil
 	case owner != "":
 		return owner, nil

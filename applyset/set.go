@@ -155,7 +155,7 @@ const (
 type Event struct {
 	Object Reference
 	Action Action
-	// Reason explains Kept and NotChecked, and lists fields that [ConflictLeaveOut] left out.
+	// Reason explains Kept and NotChecked, and lists fields that [ConflictSkip] left out.
 	Reason string
 	// Err is an [*ObjectError], of Failed.
 	Err error

@@ -20,12 +20,12 @@ type ObjectStatus struct {
 	Readiness readiness.Result
 	// Drift has the fields in which Live differs from the object to apply. It is nil without an object to apply.
 	Drift []FieldDrift
-	// Left is set for a member that is not among the objects to apply.
-	Left bool
+	// Prunable is set for a member that is not among the objects to apply.
+	Prunable bool
 }
 
 // Status compares objects with the members in the cluster, from one list for each kind. It returns the objects in the order of
-// their references, and the further members with Left set. objects may be nil: every member is Left then, with its readiness. It
+// their references, and the further members with Prunable set. objects may be nil: every member is Prunable then, with its readiness. It
 // writes nothing. A set without a parent has no members.
 func (s *Set) Status(ctx context.Context, objects []*manifest.Object) ([]ObjectStatus, error) {
 	all, err := s.status(ctx, objects)
@@ -52,7 +52,7 @@ func (s *Set) status(ctx context.Context, objects []*manifest.Object) ([]ObjectS
 	members := append(slices.Collect(maps.Values(d.members)), left...)
 	slices.SortFunc(members, func(a, b *member) int { return a.compare(b.Reference) })
 	for _, m := range members {
-		status := ObjectStatus{Object: m.Reference, Live: m.live, Drift: m.drifts, Left: m.want == nil}
+		status := ObjectStatus{Object: m.Reference, Live: m.live, Drift: m.drifts, Prunable: m.want == nil}
 		if m.live != nil {
 			status.Readiness = m.resource.Readiness(m.live, s.opts.Rules...)
 		} else {

@@ -351,7 +351,7 @@ func TestObjects_Cascade(t *testing.T) {
 	require.Len(t, events, 3)
 
 	remaining := "{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}"
-	_, err = set.Apply(t.Context(), e.objects(t, remaining), &applyset.ApplyOptions{KeepLeft: true})
+	_, err = set.Apply(t.Context(), e.objects(t, remaining), &applyset.ApplyOptions{NoPrune: true})
 	require.NoError(t, err)
 	planned := e.plan(t, remaining, &plan.Options{Set: set})
 	cascades := map[string][]string{}

@@ -6,14 +6,14 @@
 //	…
 //	_, err = planned.Apply(ctx, client, nil)
 //
-// # Answers
+// # Sources
 //
-// The API server answers by a dry run wherever it can. A dry run fails for objects in a new namespace and of a new kind of the same
+// The API server plans by a dry run wherever it can. A dry run fails for objects in a new namespace and of a new kind of the same
 // plan, it uses the old schema of a changed definition, and it cannot create an object that still exists. For such objects
 // [Options].Copy returns the client of a copy of the cluster. All objects are applied to the copy in their order: each object sees the
-// objects before it. Without a copy these objects are [NotPlanned], or the answer has a note.
+// objects before it. Without a copy these objects are [NotPlanned], or the change has a note.
 //
-// [Change].AnsweredBy names the source of an answer. NotValidated lists the omitted checks: validation that the copy's API server
+// [Change].Source names the source of a change. NotValidated lists the omitted checks: validation that the copy's API server
 // lacks, and quotas.
 //
 // # Saved plans

@@ -68,7 +68,7 @@ func (c *collection) read(ctx context.Context) {
 const maxReads = 4
 
 // readAndApply reads the live object and applies the object in a dry run, both in the same state. The error is that of reading.
-func (p *planner) readAndApply(ctx context.Context, it *item) (found answer, err error) {
+func (p *planner) readAndApply(ctx context.Context, it *item) (found response, err error) {
 	dryRun := it.resource.WithDefaults(&dynamic.Defaults{DryRun: true})
 	for range maxReads {
 		if !it.isRead {
@@ -78,7 +78,7 @@ func (p *planner) readAndApply(ctx context.Context, it *item) (found answer, err
 				err = nil
 			}
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
 		}
 		found = p.migrate(ctx, dryRun, it, p.apply(ctx, dryRun, it.Want))

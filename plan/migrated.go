@@ -11,10 +11,10 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// migrate returns the answer for an object whose fields move to the field manager before the apply ([Options.Migrates]). Conflicts with
+// migrate returns the response for an object whose fields move to the field manager before the apply ([Options.Migrates]). Conflicts with
 // the selected managers alone are none unless [Options.MigratesLater]. Fields that only they own leave the object: a dry run of an
 // update has the server's result.
-func (p *planner) migrate(ctx context.Context, dryRun *dynamic.Resource, it *item, found answer) answer {
+func (p *planner) migrate(ctx context.Context, dryRun *dynamic.Resource, it *item, found response) response {
 	if p.options.Migrates == nil || p.options.Set != nil || it.Live == nil || found.planned == nil || (p.options.MigratesLater && found.err != nil) {
 		return found
 	}

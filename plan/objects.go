@@ -32,10 +32,10 @@ type item struct {
 
 	resource     *dynamic.Resource // nil until the kind is served
 	dependencies []*item
-	// unanswerable is the reason why the server cannot answer, and doubt the reason why its answer may be different from the outcome.
-	// Both are empty if the server answers.
-	unanswerable, doubt string
-	isRead              bool // Live is known from a list
+	// unplannable is the reason why the server cannot plan the object, and doubt the reason why its response may differ from the outcome.
+	// Both are empty if the server's response is the plan.
+	unplannable, doubt string
+	isRead             bool // Live is known from a list
 }
 
 const defaultWorkers = 10
@@ -92,13 +92,13 @@ func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
 	}
 	for _, stage := range p.stages {
 		p.readLists(ctx, stage)
-		parallel.Do(p.options.Workers, len(stage), func(i int) { p.answerByServer(ctx, stage[i]) })
+		parallel.Do(p.options.Workers, len(stage), func(i int) { p.planByServer(ctx, stage[i]) })
 	}
-	p.answerByCopy(ctx)
+	p.planByCopy(ctx)
 	for _, it := range p.items {
 		p.plan.Changes = append(p.plan.Changes, it.Change)
 	}
-	if err := p.planLeft(ctx, objects); err != nil {
+	if err := p.planPrunes(ctx, objects); err != nil {
 		return err
 	}
 	p.cascade(ctx)
@@ -162,7 +162,7 @@ func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions
 	case errors.As(err, &noMatch) && definition != nil:
 		scope, _, _ := unstructured.Get[string](definition, "spec", "scope") // the API server reports a wrong type
 		isNamespaced = scope == "Namespaced"
-		it.unanswerable = fmt.Sprintf("its kind is defined by CustomResourceDefinition %q of this plan", definition.GetName())
+		it.unplannable = fmt.Sprintf("its kind is defined by CustomResourceDefinition %q of this plan", definition.GetName())
 		it.Err = err
 	default:
 		it.reject(err)

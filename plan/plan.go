@@ -61,7 +61,7 @@ const (
 	NotPlanned Action = "not planned"
 )
 
-// Source is the API server that answered for an object.
+// Source is the API server whose response is the plan of an object.
 type Source string
 
 // Sources of a [Change].
@@ -78,8 +78,8 @@ type Change struct {
 	Position string `json:"position,omitempty"`
 	Action   Action `json:"action"`
 	// Reason explains Replace, Keep, Rejected and NotPlanned, and further facts about a change.
-	Reason     string `json:"reason,omitempty"`
-	AnsweredBy Source `json:"answeredBy,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Source Source `json:"source,omitempty"`
 	// Fields are the changed fields of Configure and Replace, with their values, also of Secrets. [Plan.WriteText] and WriteJSON mask
 	// these values.
 	Fields []Field `json:"fields,omitempty"`
@@ -87,7 +87,7 @@ type Change struct {
 	Conflicts []dynamic.FieldConflict `json:"conflicts,omitempty"`
 	// Warnings are the server's.
 	Warnings []string `json:"warnings,omitempty"`
-	// NotValidated lists the checks that the answer left out.
+	// NotValidated lists the checks that the source left out.
 	NotValidated []string `json:"notValidated,omitempty"`
 	// Cascade lists the objects that the delete of Prune and Replace also deletes: objects with an owner reference, the content of a
 	// namespace, and the objects of a CustomResourceDefinition.

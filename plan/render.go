@@ -57,8 +57,8 @@ func WriteChanges(w io.Writer, changes []*Change, opts *TextOptions) error {
 
 func (c *Change) writeText(text *strings.Builder, o TextOptions) error {
 	fmt.Fprintf(text, "%s %s", c.Action, c.Object)
-	if c.AnsweredBy != "" {
-		fmt.Fprintf(text, " (answered by the %s)", c.AnsweredBy)
+	if c.Source != "" {
+		fmt.Fprintf(text, " (planned by the %s)", c.Source)
 	}
 	text.WriteString("\n")
 	for _, note := range c.notes() {
@@ -176,8 +176,8 @@ func (c *Change) details() string {
 		all = append(all, "`"+cmp.Or(field.Path, ".")+"`")
 	}
 	notes := c.notes()
-	if c.AnsweredBy == Copy {
-		notes = append(notes, "answered by the copy")
+	if c.Source == Copy {
+		notes = append(notes, "planned by the copy")
 	}
 	return strings.Join(append(all, notes...), "<br>")
 }

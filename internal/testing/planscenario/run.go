@@ -277,8 +277,8 @@ func (e *environment) assertChange(t *testing.T, change *plan.Change, result app
 		require.NoError(t, result.Err, "%s", change.Object)
 		if assert.NotNil(t, result.Live, "%s", change.Object) && change.Planned != nil {
 			hadStatus := change.Live != nil
-			assert.Equal(t, normalize(t, result.Live, hadStatus), normalize(t, change.Planned, hadStatus), "%s: after the apply (expected), in the plan (actual), answered by the %s; not validated: %v",
-				change.Object, change.AnsweredBy, change.NotValidated)
+			assert.Equal(t, normalize(t, result.Live, hadStatus), normalize(t, change.Planned, hadStatus), "%s: after the apply (expected), in the plan (actual), planned by the %s; not validated: %v",
+				change.Object, change.Source, change.NotValidated)
 		}
 	default:
 		assert.Fail(t, "unknown action", "%s: %s", change.Object, change.Action)

@@ -109,7 +109,7 @@ func (t *statusTable) add(obj *applyset.ObjectStatus) {
 	case obj.Live == nil:
 		readyStatus = "NotFound"
 		row("missing", "", "", "", "")
-	case obj.Left && t.withFiles:
+	case obj.Prunable && t.withFiles:
 		row("left the set", "", "", "", message)
 	case len(obj.Drift) == 0:
 		row("-", "", "", "", message)

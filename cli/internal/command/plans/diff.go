@@ -45,7 +45,7 @@ func diffCommand(s *command.State) *cobra.Command {
 		Long: "Diff configurations specified by file name or stdin between the current online configuration, and the configuration as " +
 			"it would be if applied on the server.\n\nThe output is always YAML. The environment variable KUBECTL_EXTERNAL_DIFF selects a " +
 			"diff program, with arguments: KUBECTL_EXTERNAL_DIFF=\"colordiff -N -u\". The default is diff -u -N.\n\nObjects in namespaces " +
-			"and of kinds that the same files create are answered by a copy of the cluster, if the program anyctl-copy is installed.\n\n" +
+			"and of kinds that the same files create are planned by a copy of the cluster, if the program anyctl-copy is installed.\n\n" +
 			"Exit status: 0 without differences, 1 with differences, greater than 1 after an error.",
 		Example: "  anyctl diff -f pod.json\n  cat service.yaml | anyctl diff -f -",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -29,8 +29,8 @@ func planCommand(s *command.State) *cobra.Command {
 		Use:   "plan -f FILENAME",
 		Short: "Show what an apply would do",
 		Long: "Show what an apply would do: the objects to create, change, replace and delete, the present managers of changed fields, " +
-			"conflicts, and what deletes delete further. The server answers by a dry run. Objects in namespaces and of kinds that the same " +
-			"files create are answered by a copy of the cluster, if the program anyctl-copy is installed. The output names what was not " +
+			"conflicts, and what deletes delete further. The server responds by a dry run. Objects in namespaces and of kinds that the same " +
+			"files create are planned by a copy of the cluster, if the program anyctl-copy is installed. The output names what was not " +
 			"validated.\n\nWith --save, the plan is applied later by: anyctl apply --plan FILE. The file has the objects in full, Secrets " +
 			"included, and is readable by its owner alone.\n\nThe exit status is 1 if an object would be rejected.",
 		Example: "  anyctl plan -f ./deploy\n  anyctl plan -f ./deploy --prune --applyset=web -n shop --save web.plan\n  anyctl apply --plan web.plan",

@@ -68,7 +68,7 @@ func TestPlan_Output(t *testing.T) {
 	line := func(output string) []string {
 		return []string{"plan", "-f", "-", "-n", e.namespace, "--copy=off", "-o", output}
 	}
-	want := `create ConfigMap "NAMESPACE/settings" (answered by the server)
+	want := `create ConfigMap "NAMESPACE/settings" (planned by the server)
 @@ -0,0 +1,7 @@
 +apiVersion: v1
 +data:
@@ -83,7 +83,7 @@ Plan: 1 to create.
 	assert.Equal(t, result{want, "", 0}, e.run(t, settings, line("text")...))
 	require.Zero(t, e.run(t, settings, "apply", "-f", "-", "-n", e.namespace).code)
 	changed := strings.ReplaceAll(settings, "red", "blue")
-	want = `configure ConfigMap "NAMESPACE/settings" (answered by the server)
+	want = `configure ConfigMap "NAMESPACE/settings" (planned by the server)
   .data.color is managed by anyctl
 @@ -1,6 +1,6 @@
  apiVersion: v1
@@ -178,7 +178,7 @@ func TestPlan_CopyProgram(t *testing.T) {
 	t.Setenv("PATH", folder+":/bin:/usr/bin")
 	r = e.run(t, objects, "plan", "-f", "-", "-o", "short")
 	require.Zero(t, r.code, r.stdout)
-	assert.Contains(t, r.stdout, "answered by the copy")
+	assert.Contains(t, r.stdout, "planned by the copy")
 	assert.Contains(t, r.stdout, "2 to create")
 	data, err := os.ReadFile(log)
 	require.NoError(t, err)

@@ -22,18 +22,18 @@ import (
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
-// planLeft adds the members that left the set.
-func (p *planner) planLeft(ctx context.Context, objects []*manifest.Object) error {
+// planPrunes adds the members that left the set.
+func (p *planner) planPrunes(ctx context.Context, objects []*manifest.Object) error {
 	if p.options.Set == nil {
 		return nil
 	}
-	events, err := p.options.Set.Left(ctx, objects, nil)
+	events, err := p.options.Set.Prunable(ctx, objects, nil)
 	var failed *applyset.ObjectError
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
 	for _, event := range events {
-		change := &Change{Object: event.Object, Reason: event.Reason, AnsweredBy: Server, Live: event.Live}
+		change := &Change{Object: event.Object, Reason: event.Reason, Source: Server, Live: event.Live}
 		if event.Live != nil {
 			change.APIVersion = event.Live.GetAPIVersion()
 		}
@@ -201,7 +201,7 @@ func (p *planner) noteQuotas(ctx context.Context) {
 		if change.Object.Kind.String() == "ResourceQuota" && change.Action != Unchanged {
 			p.plan.NotValidated = append(p.plan.NotValidated, fmt.Sprintf("objects of the plan against %s, which changes in it", change.Object))
 		}
-		if namespace := change.Object.Namespace; change.Action == Create && change.AnsweredBy == Server && namespace != "" {
+		if namespace := change.Object.Namespace; change.Action == Create && change.Source == Server && namespace != "" {
 			if creates[namespace]++; creates[namespace] == minQuotaCreates {
 				namespaces = append(namespaces, namespace)
 			}

@@ -14,11 +14,11 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// answerByCopy applies all objects to a copy of the cluster, if the server cannot answer for some of them.
-func (p *planner) answerByCopy(ctx context.Context) {
+// planByCopy applies all objects to a copy of the cluster, if the server cannot plan some of them.
+func (p *planner) planByCopy(ctx context.Context) {
 	isNeeded := map[*item]bool{}
 	for _, it := range p.items {
-		isNeeded[it] = it.unanswerable != "" || it.doubt != "" || p.mayDepend(it)
+		isNeeded[it] = it.unplannable != "" || it.doubt != "" || p.mayDepend(it)
 	}
 	hasNeed := false
 	for _, needed := range isNeeded {
@@ -44,7 +44,7 @@ func (p *planner) answerByCopy(ctx context.Context) {
 	}
 }
 
-// withoutCopy completes the answers of the server. err is the error of Options.Copy, nil without Copy.
+// withoutCopy completes the responses of the server. err is the error of Options.Copy, nil without Copy.
 func (p *planner) withoutCopy(isNeeded map[*item]bool, err error) {
 	for _, it := range p.items {
 		if !isNeeded[it] {
@@ -85,7 +85,7 @@ func (p *planner) mayDepend(it *item) bool {
 	return false
 }
 
-// applyToCopy applies an object to the copy. The result is the answer if the server has none.
+// applyToCopy applies an object to the copy. The result is the plan if the server has no response.
 func (p *planner) applyToCopy(ctx context.Context, client *dynamic.Client, it *item, isNeeded bool) {
 	if ctx.Err() != nil || !isNeeded && (it.Action == Unchanged || it.Action == Rejected) {
 		return
@@ -93,12 +93,12 @@ func (p *planner) applyToCopy(ctx context.Context, client *dynamic.Client, it *i
 	resource, err := p.copyResource(ctx, client, it)
 	if err != nil {
 		if isNeeded && it.resource == nil {
-			it.AnsweredBy = Copy
+			it.Source = Copy
 			it.reject(err)
 		}
 		return
 	}
-	var found answer
+	var found response
 	if it.Action != Replace {
 		found = p.apply(ctx, resource, it.Want)
 		if isNeeded && found.err != nil && p.isReplace(it, found.err) {
@@ -122,11 +122,11 @@ func (p *planner) applyToCopy(ctx context.Context, client *dynamic.Client, it *i
 }
 
 // recordFromCopy sets the outcome of an object by the copy. The resourceVersion and the times of its managers are the cluster's.
-func (p *planner) recordFromCopy(it *item, found answer) {
+func (p *planner) recordFromCopy(it *item, found response) {
 	if found.planned != nil && it.Live != nil {
 		found.planned.SetResourceVersion(it.Live.GetResourceVersion())
 	}
-	it.AnsweredBy = Copy
+	it.Source = Copy
 	p.record(it, found)
 	if it.Action == Configure && len(it.Fields) == 0 && sameManagers(it.Live, it.Planned) {
 		it.Action = Unchanged
@@ -153,7 +153,7 @@ func (p *planner) replaceInCopy(ctx context.Context, resource *dynamic.Resource,
 	now := int64(0)
 	_, err := resource.Delete(ctx, it.Object.Name, &metav1.DeleteOptions{PropagationPolicy: &background, GracePeriodSeconds: &now})
 	if err != nil && !apierrors.IsNotFound(err) {
-		it.AnsweredBy = Copy
+		it.Source = Copy
 		it.reject(err)
 		return
 	}
@@ -163,7 +163,7 @@ func (p *planner) replaceInCopy(ctx context.Context, resource *dynamic.Resource,
 		}
 	}
 	found := p.apply(ctx, resource, it.Want)
-	it.AnsweredBy = Copy
+	it.Source = Copy
 	live := it.Live
 	it.Live = nil
 	p.record(it, found)

@@ -15,16 +15,16 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// answer is the response to an apply.
-type answer struct {
+// response is the response to an apply in a dry run, or in the copy.
+type response struct {
 	planned   *unstructured.Object
 	conflicts []dynamic.FieldConflict
 	warnings  []string
 	err       error
 }
 
-// answerByServer reads the live object and applies the object in a dry run. All objects of earlier stages have an answer.
-func (p *planner) answerByServer(ctx context.Context, it *item) {
+// planByServer reads the live object and applies the object in a dry run. All objects of earlier stages are planned.
+func (p *planner) planByServer(ctx context.Context, it *item) {
 	if it.Action == Rejected {
 		return
 	}
@@ -38,12 +38,12 @@ func (p *planner) answerByServer(ctx context.Context, it *item) {
 		it.reject(err)
 		return
 	}
-	if it.unanswerable != "" {
+	if it.unplannable != "" {
 		it.Err = found.err
 		p.notPlanned(it)
 		return
 	}
-	it.AnsweredBy = Server
+	it.Source = Server
 	p.record(it, found)
 	if it.doubt != "" {
 		it.NotValidated = append(it.NotValidated, it.doubt)
@@ -52,21 +52,21 @@ func (p *planner) answerByServer(ctx context.Context, it *item) {
 
 func (p *planner) notPlanned(it *item) {
 	it.Action = NotPlanned
-	it.Reason = it.unanswerable
+	it.Reason = it.unplannable
 }
 
-// checkDependencies sets the reasons why the server cannot answer.
+// checkDependencies sets the reasons why the server cannot plan an object.
 func (p *planner) checkDependencies(it *item) {
 	for _, dependency := range it.dependencies {
 		name := fmt.Sprintf("%s %q", dependency.Object.Kind.Kind, dependency.Object.Name)
 		isNew := dependency.Live == nil
 		switch kind := dependency.Object.Kind; {
 		case kind == namespaceKind && isNew:
-			it.unanswerable = "its namespace is created by this plan"
+			it.unplannable = "its namespace is created by this plan"
 		case kind == definitionKind && !isNew && dependency.Action != Unchanged:
 			it.doubt = name + " changes in this plan"
 		case kind == apiServiceKind && it.resource == nil:
-			it.unanswerable = "an aggregated API server serves it, registered by " + name + " of this plan"
+			it.unplannable = "an aggregated API server serves it, registered by " + name + " of this plan"
 		}
 	}
 	if p.limitsChange(it) {
@@ -88,7 +88,7 @@ func (p *planner) limitsChange(it *item) bool {
 }
 
 // apply applies an object. A conflict has the result of a forced dry run.
-func (p *planner) apply(ctx context.Context, resource *dynamic.Resource, want *unstructured.Object) (a answer) {
+func (p *planner) apply(ctx context.Context, resource *dynamic.Resource, want *unstructured.Object) (a response) {
 	ctx, warnings := transport.CollectWarnings(ctx)
 	defer func() { a.warnings = warnings.All() }()
 	a.planned, a.err = resource.Apply(ctx, want, nil)
@@ -107,7 +107,7 @@ func (p *planner) apply(ctx context.Context, resource *dynamic.Resource, want *u
 }
 
 // record sets the outcome of an object.
-func (p *planner) record(it *item, a answer) {
+func (p *planner) record(it *item, a response) {
 	it.Planned = a.planned
 	it.Conflicts = a.conflicts
 	it.Fields = nil
@@ -118,7 +118,7 @@ func (p *planner) record(it *item, a answer) {
 	case a.err != nil && p.isReplace(it, a.err):
 		it.Action = Replace
 		it.Reason = message(a.err)
-		it.unanswerable = "it is deleted and created: " + it.Reason
+		it.unplannable = "it is deleted and created: " + it.Reason
 		it.Planned = nil
 		it.Err = a.err
 		return
