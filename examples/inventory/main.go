@@ -1,6 +1,7 @@
-// Command inventory serves the objects of all kinds of a cluster as HTML pages and as JSON:
+// Command inventory serves the objects of all kinds of a cluster, or of several, as HTML pages and as JSON:
 //
 //	inventory
+//	inventory -contexts east,west
 //	inventory -listen :8443 -tls-cert tls.crt -tls-key tls.key
 //
 // Without TLS it listens on loopback only, and every user of the machine sees what the program's credential may list. With TLS it asks
@@ -8,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,22 +20,22 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/anykind/anykind/controller/manager"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/inventory"
+	"github.com/anykind/anykind/inventory/web"
 	"github.com/anykind/anykind/transport"
 )
-
-// timeout bounds a request.
-const timeout = 30 * time.Second
 
 func main() {
 	address := flag.String("listen", "127.0.0.1:8080", "`address` to listen on; TLS is required outside of loopback")
 	certFile := flag.String("tls-cert", "", "`file` with the TLS certificate")
 	keyFile := flag.String("tls-key", "", "`file` with the key of the certificate")
+	contexts := flag.String("contexts", "", "comma-separated `contexts` of the kubeconfig, each served below its name; the current one by default")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		flag.Usage()
@@ -41,13 +43,8 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	listener, tlsConfig, err := listen(*address, *certFile, *keyFile)
-	var cfg *transport.Config
 	if err == nil {
-		cfg, err = transport.Load(ctx, nil)
-	}
-	if err == nil {
-		log.Printf("serving on %s", listener.Addr())
-		err = serve(ctx, cfg, listener, tlsConfig)
+		err = serve(ctx, strings.Split(*contexts, ","), listener, tlsConfig)
 	}
 	stop()
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -76,20 +73,27 @@ func listen(address, certFile, keyFile string) (net.Listener, *tls.Config, error
 	return listener, tlsConfig, nil
 }
 
-// serve serves the pages of a cluster until ctx ends.
-func serve(ctx context.Context, cfg *transport.Config, listener net.Listener, tlsConfig *tls.Config) error {
-	client, err := dynamic.Connect(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	objects := inventory.NewCache(client, nil)
-	server := &http.Server{
-		Handler: handler(objects, tlsConfig != nil), TLSConfig: tlsConfig, MaxHeaderBytes: 64 << 10,
-		ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: 2 * timeout,
-	}
+// serve serves the pages of clusters until ctx ends. The context "" is the current one, below "/".
+func serve(ctx context.Context, contexts []string, listener net.Listener, tlsConfig *tls.Config) error {
 	m := manager.New(nil)
-	m.AddCache("objects", objects)
+	mux := http.NewServeMux()
+	for _, name := range contexts {
+		cfg, err := transport.Load(ctx, &transport.LoadOptions{Context: name})
+		if err != nil {
+			return err
+		}
+		client, err := dynamic.Connect(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		objects := inventory.NewCache(client, nil)
+		m.AddCache(cmp.Or(name, "objects"), objects)
+		below := strings.TrimSuffix("/"+name, "/")
+		log.Printf("serving on %s%s/", listener.Addr(), below)
+		mux.Handle(below+"/", http.StripPrefix(below, web.Handler(objects, &web.Options{Tokens: tlsConfig != nil})))
+	}
+	server := &http.Server{Handler: mux, TLSConfig: tlsConfig, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
 	m.AddServer("pages", manager.HTTPServer(server, listener))
 	return m.Run(ctx)
 }

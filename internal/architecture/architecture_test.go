@@ -41,6 +41,7 @@ var allowedImports = map[string][]string{
 	"storagemigration":          {"discovery", "dynamic", "restmapper", "unstructured"},
 	"inventory":                 {"cache", "cache/packed", "discovery", "dynamic", "inventory/relation", "readiness", "transport", "unstructured"},
 	"inventory/relation":        {"unstructured"},
+	"inventory/web":             {"discovery", "inventory", "inventory/relation", "readiness", "unstructured"},
 	"plan":                      {"applyset", "discovery", "dynamic", "inventory", "restmapper", "transport", "unstructured", "unstructured/manifest"},
 	"schema":                    {"transport", "unstructured"},
 	"cache":                     {"dynamic", "shard", "unstructured"},

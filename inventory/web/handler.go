@@ -1,4 +1,4 @@
-package main
+package web
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -19,8 +20,28 @@ import (
 //go:embed pages.html
 var htmlText string
 
-// handler returns the pages. With tokens each request has a token, and a page has the objects of the token's user.
-func handler(objects *inventory.Cache, tokens bool) http.Handler {
+// timeout bounds the work for a request.
+const timeout = 30 * time.Second
+
+// Options are the options of [Handler].
+type Options struct {
+	// Tokens requires a token of the cluster in each request, as the bearer token, or in a browser as the password. A page has the
+	// objects that the user of the token may list. This needs a server with TLS.
+	//
+	// Without Tokens every client sees all objects of the cache. Requests for other hosts than localhost and loopback addresses are rejected
+	// then: a web site whose name resolves to loopback would read the pages in the user's browser.
+	Tokens bool
+}
+
+// Handler returns the pages of a cache: "/" has the number of objects of each kind, "/objects" is a search, and "/object?uid=UID" has an object
+// with its tree of dependents, its references, readiness and Events. They are HTML without scripts, or JSON with ?format=json. Of a
+// Secret the pages have only the metadata, without annotations.
+//
+// An invalid query has the code 400, an object that is not in the cache 404, and a missing or invalid token 401. While the cache is not
+// healthy, a page has the reason beside its objects. A request ends with 503 after 30 seconds. Links are relative: http.StripPrefix serves the
+// pages below a path that ends in "/".
+func Handler(objects *inventory.Cache, opts *Options) http.Handler {
+	tokens := opts != nil && opts.Tokens
 	templates := template.Must(template.New("").Funcs(template.FuncMap{"yaml": encodeYAML}).Parse(htmlText))
 	mux := http.NewServeMux()
 	handle := func(pattern, name string, read func(*http.Request, *inventory.View) (map[string]any, error)) {
@@ -54,7 +75,7 @@ func handler(objects *inventory.Cache, tokens bool) http.Handler {
 	}
 	handle("/{$}", "kinds", kinds)
 	handle("/objects", "objects", search)
-	handle("/objects/{uid}", "object", object)
+	handle("/object", "object", object)
 	return http.TimeoutHandler(mux, timeout, "timeout\n")
 }
 

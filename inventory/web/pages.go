@@ -1,4 +1,4 @@
-package main
+package web
 
 import (
 	"net/http"
@@ -49,10 +49,10 @@ func search(r *http.Request, v *inventory.View) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := map[string]any{"query": values, "objects": page.Entries}
+	data := map[string]any{"query": values, "objects": append([]inventory.Entry{}, page.Entries...)}
 	if page.Continue != "" {
 		values.Set("continue", page.Continue)
-		data["next"] = "/objects?" + values.Encode()
+		data["next"] = "objects?" + values.Encode()
 	}
 	return data, nil
 }
@@ -60,7 +60,7 @@ func search(r *http.Request, v *inventory.View) (map[string]any, error) {
 // object returns an object with its tree, references and events.
 func object(r *http.Request, v *inventory.View) (map[string]any, error) {
 	ctx := r.Context()
-	uid := types.UID(r.PathValue("uid"))
+	uid := types.UID(r.URL.Query().Get("uid"))
 	found, err := v.Query(ctx, &inventory.Query{UID: uid})
 	if err != nil {
 		return nil, err
@@ -93,35 +93,6 @@ func object(r *http.Request, v *inventory.View) (map[string]any, error) {
 		"object": fields(entry)[0], "readiness": entry.Handle().Readiness(obj).String(), "events": fields(events.Entries...),
 		"tree": newTree(entry, dependents.Entries), "truncated": dependents.Continue != "", "refersTo": refersTo, "usedBy": usedBy,
 	}, nil
-}
-
-// node is an object with the objects that it owns.
-type node struct {
-	Object     inventory.Entry `json:"object"`
-	Dependents []*node         `json:"dependents,omitempty"`
-}
-
-// newTree returns the tree of an object. It has each dependent once.
-func newTree(root inventory.Entry, dependents []inventory.Entry) *node {
-	byOwner := map[types.UID][]*node{}
-	for _, e := range dependents {
-		n := &node{Object: e}
-		for _, owner := range e.Owners() {
-			byOwner[owner] = append(byOwner[owner], n)
-		}
-	}
-	all := []*node{{Object: root}}
-	seen := map[*node]bool{}
-	for i := 0; i < len(all); i++ {
-		for _, n := range byOwner[all[i].Object.UID()] {
-			if !seen[n] {
-				seen[n] = true
-				all[i].Dependents = append(all[i].Dependents, n)
-				all = append(all, n)
-			}
-		}
-	}
-	return all[0]
 }
 
 // fields returns the fields of objects, and only the metadata of a Secret. Annotations of a Secret may contain its data.
