@@ -218,3 +218,12 @@ func ExampleCache_WaitForStaleness() {
 	fmt.Println(len(c.List("shop", nil)))
 	// Output: 1
 }
+
+func ExampleIndexByLabel() {
+	pod := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web-1", "namespace": "shop", "labels": map[string]any{"app": "web"}}}}
+	byApp := cache.IndexByLabel[unstructured.Object]("app")
+	fmt.Println(byApp(pod), cache.KeyOf(pod))
+	opts := &cache.Options[unstructured.Object]{Indexes: map[string]func(*unstructured.Object) []string{"app": byApp}}
+	_ = opts // cache.New(pods, opts).ByIndex("app", "web")
+	// Output: [web] shop/web-1
+}

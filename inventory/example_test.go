@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/inventory"
 	"github.com/anykind/anykind/inventory/relation"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // runCache runs a cache of a server. A program calls transport.Load and dynamic.Connect.
@@ -133,4 +134,31 @@ func ExampleCache_For() {
 	// pods a web-2
 	// pods b cycle
 	// run a cache of all kinds: context canceled
+}
+
+func ExampleList() {
+	server := httptest.NewServer(newServer())
+	defer server.Close()
+	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	for item, err := range inventory.List[unstructured.Lazy](context.Background(), client, &inventory.ListOptions{Workers: 1}) {
+		if err != nil {
+			fmt.Println(err) // names the kinds that could not be listed, after the objects of all others
+			continue
+		}
+		fmt.Println(item.Resource.APIResource().GVR.Resource, item.Object.GetNamespace(), item.Object.GetName())
+	}
+	// Output:
+	// configmaps a one
+	// configmaps b two
+	// events a started
+	// namespaces  a
+	// namespaces  b
+	// endpointslices a web-1
+	// carts a full
+	// carts a empty
 }

@@ -58,7 +58,7 @@ func (r *Result) Err() error {
 }
 
 // String returns the problem as a line: path: message (hint).
-func (p *Problem) String() string {
+func (p Problem) String() string {
 	text := p.Message
 	if field := p.Field(); field != "" {
 		text = field + ": " + text
@@ -70,7 +70,7 @@ func (p *Problem) String() string {
 }
 
 // Field returns the path as text: spec.containers[0].image, metadata.labels["example.com/a"].
-func (p *Problem) Field() string {
+func (p Problem) Field() string {
 	var b strings.Builder
 	for _, step := range p.Path {
 		switch step := step.(type) {

@@ -137,3 +137,24 @@ contexts: [{name: one, context: {cluster: one}}, {name: two, context: {cluster: 
 	// one https://one <nil>
 	// two https://two <nil>
 }
+
+func ExampleCollectWarnings() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("Warning", `299 - "unknown field \"spec.colour\""`)
+	}))
+	defer server.Close()
+	conn, err := transport.New(server.URL, server.Client(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	ctx, warnings := transport.CollectWarnings(context.Background())
+	response, err := conn.Do(ctx, &transport.Request{Path: "/api/v1/configmaps"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = response.Body.Close()
+	fmt.Println(warnings.All())
+	// Output: [unknown field "spec.colour"]
+}

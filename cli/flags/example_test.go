@@ -1,8 +1,11 @@
 package flags_test
 
 import (
+	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -53,4 +56,32 @@ func ExampleWrite() {
 	defaults := write.Defaults() // for Resource.WithDefaults
 	fmt.Println("suspended"+write.DryRun.Suffix(), defaults.FieldManager, defaults.FieldValidation, defaults.DryRun)
 	// Output: suspended (server dry run) shopctl Warn true
+}
+
+func ExampleConnection_Config() {
+	fs := pflag.NewFlagSet("shopctl", pflag.ContinueOnError)
+	connection := flags.NewConnection()
+	connection.AddFlags(fs)
+	folder, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	kubeconfig := filepath.Join(folder, "config")
+	const text = `{"clusters": [{"name": "east", "cluster": {"server": "https://127.0.0.1:6443"}}],
+		"users": [{"name": "ann", "user": {"token": "a-secret"}}],
+		"contexts": [{"name": "east", "context": {"cluster": "east", "user": "ann", "namespace": "shop"}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	if err := fs.Parse([]string{"--kubeconfig", kubeconfig, "--context=east", "--as=bob"}); err != nil {
+		log.Fatal(err)
+	}
+	cfg, err := connection.Config(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(cfg.Server, cfg.Namespace, cfg.Impersonate.User, cfg.Token)
+	// Output:
+	// https://127.0.0.1:6443 shop bob REDACTED
 }
