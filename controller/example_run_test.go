@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http/httptest"
@@ -59,7 +60,9 @@ func widgetsAndSecrets() (widgets *dynamic.Resource, ofWidgets, ofConfigMaps, of
 	return widgets, caches[0], caches[1], caches[2], func() {
 		cancel()
 		for range caches {
-			<-ended
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				log.Fatal(err)
+			}
 		}
 		client.Close()
 		listener.Close()
