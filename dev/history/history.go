@@ -130,6 +130,11 @@ func (e *Epoch) isKnown(revision int64) bool {
 	return !slices.ContainsFunc(e.Gaps, func(g Gap) bool { return g.First < revision && revision < g.Last })
 }
 
+// isComplete reports whether no revision is missing after the list at the begin of the epoch.
+func (e *Epoch) isComplete() bool {
+	return !slices.ContainsFunc(e.Gaps[min(1, len(e.Gaps)):], func(g Gap) bool { return g.First+1 < g.Last })
+}
+
 // deletedAfter reports whether a key was deleted after a revision. It is true if that is unknown.
 func (e *Epoch) deletedAfter(key ID, revision int64) bool {
 	return !e.isKnown(revision) || slices.ContainsFunc(e.of(key), func(event Event) bool { return event.Deleted() && event.Revision > revision })

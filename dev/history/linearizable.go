@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 const maxCheckTime = 10 * time.Second
 
 // requestsLinearizable checks with porcupine that the requests for a key have an order in which each is answered by the state that
-// the requests before it have left.
+// the requests before it have left. An epoch with unrecorded revisions is left out: the state after them is unknown.
 func requestsLinearizable(h *History) (found []Violation) {
 	keys := map[ID][]int{}
 	for i := range h.Observations {
@@ -21,8 +22,10 @@ func requestsLinearizable(h *History) (found []Violation) {
 	}
 	for key, indexes := range keys {
 		for n, epoch := range h.Epochs {
+			if !epoch.isComplete() {
+				continue
+			}
 			var within []porcupine.Operation
-			last := 0
 			for _, i := range indexes {
 				o := h.Observations[i]
 				if h.epochAt(o.Begin) != epoch {
@@ -36,17 +39,61 @@ func requestsLinearizable(h *History) (found []Violation) {
 					end = math.MaxInt64 // it may take effect at any time
 				}
 				if o.Outcome != Unknown || o.Kind != Get {
-					within = append(within, porcupine.Operation{ClientId: int(o.Observer), Input: o, Call: o.Begin, Return: end})
+					within = append(within, porcupine.Operation{ClientId: int(o.Observer), Input: request{o, i}, Call: o.Begin, Return: end})
 				}
-				last = i
 			}
 			r := newRegister(epoch, key, within)
-			if porcupine.CheckOperationsTimeout(r.model(), within, maxCheckTime) == porcupine.Illegal {
-				found = append(found, h.violation(last, "%d requests have no linear order in epoch %d", len(within), n))
+			result, info := porcupine.CheckOperationsVerbose(r.model(), within, maxCheckTime)
+			if result == porcupine.Illegal {
+				found = append(found, h.unordered(n, within, info))
 			}
 		}
 	}
 	return found
+}
+
+// request is an observation with its index.
+type request struct {
+	Observation
+
+	index int
+}
+
+// unordered returns the violation of requests without a linear order. The longest order of a part lacks requests that had ended: the
+// violation is at the first of these, and has all requests of any client at the time.
+func (h *History) unordered(epoch int, requests []porcupine.Operation, info porcupine.LinearizationInfo) Violation {
+	longest := map[int]bool{}
+	state := int64(0)
+	for _, order := range info.PartialLinearizationsOperations()[0] {
+		if len(order) <= len(longest) {
+			continue
+		}
+		longest = map[int]bool{}
+		for _, each := range order {
+			o, _ := each.Input.(request)
+			longest[o.index] = true
+			state = max(state, o.Revision)
+		}
+	}
+	first := porcupine.Operation{Return: math.MaxInt64}
+	for _, each := range requests {
+		if o, _ := each.Input.(request); !longest[o.index] && each.Return < first.Return {
+			first = each
+		}
+	}
+	o, _ := first.Input.(request)
+	v := h.violation(o.index, "%d requests have no linear order in epoch %d; the longest order of a part has %d, up to revision %d, without this one",
+		len(requests), epoch, len(longest), state)
+	v.Around = nil
+	for _, each := range requests {
+		if shown, _ := each.Input.(request); each.Return >= first.Call-int64(time.Second) && each.Call <= first.Return {
+			v.Around = append(v.Around, fmt.Sprintf("%s %s ordered: %v", h.Observers[shown.Observer].Name, h.describe(&shown.Observation), longest[shown.index]))
+		}
+	}
+	for _, e := range around(h.Epochs[epoch].of(o.Key), state) {
+		v.Around = append(v.Around, fmt.Sprintf("etcd: %d deleted: %v", e.Revision, e.Deleted()))
+	}
+	return v
 }
 
 // register is the model of a key: its state is the revision of the key's last event, deletions included. A request with an unknown
@@ -70,7 +117,7 @@ func newRegister(epoch *Epoch, key ID, operations []porcupine.Operation) *regist
 		previous = e.Revision
 	}
 	for _, each := range operations {
-		o, _ := each.Input.(Observation)
+		o, _ := each.Input.(request)
 		switch {
 		case o.Outcome != Accepted || o.Kind == Get:
 		case o.Kind == Delete:
@@ -87,8 +134,8 @@ func (r *register) model() porcupine.Model {
 		Init: func() any { return r.initial },
 		Step: func(state, input, _ any) (bool, any) {
 			revision, _ := state.(int64)
-			o, _ := input.(Observation)
-			return r.step(revision, &o)
+			o, _ := input.(request)
+			return r.step(revision, &o.Observation)
 		},
 	}
 }

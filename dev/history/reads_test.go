@@ -75,3 +75,11 @@ func TestRequestsLinearizable_AfterRestore(t *testing.T) {
 	h.Epochs[1].Gaps = []Gap{{0, 4}}
 	assert.Empty(t, h.Check())
 }
+
+func TestRequestsLinearizable_UnrecordedRevisions(t *testing.T) {
+	h := parse(t, `etcd put a 5; client Create a 5; client Delete a @5; client Create a 7; etcd put a 7`)
+	h.Epochs[0].Gaps = []Gap{{0, 4}, {6, 6}}
+	assert.Len(t, h.Check(), 1, "without a deletion")
+	h.Epochs[0].Gaps[1] = Gap{5, 7}
+	assert.Empty(t, h.Check())
+}

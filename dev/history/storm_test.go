@@ -69,6 +69,7 @@ func TestHistory_Storms(t *testing.T) {
 	total := 0
 	events := 0
 	signals := 0
+	incomplete := 0
 	first := workload.EnvNumber(t, "ANYKIND_HISTORY_SEED", 1)
 	rounds := workload.EnvNumber(t, "ANYKIND_HISTORY_ROUNDS", 3)
 	for seed := first; seed < first+rounds; seed++ {
@@ -89,11 +90,15 @@ func TestHistory_Storms(t *testing.T) {
 			}
 			for _, epoch := range h.Epochs {
 				events += len(epoch.Events)
+				if !epoch.isComplete() {
+					incomplete++
+				}
 			}
 		})
 	}
 	assert.NotZero(t, signals)
-	t.Logf("%d storms, %d observations, %d events of etcd, %d leaders suspended or killed", rounds, total, events, signals)
+	t.Logf("%d storms, %d observations, %d events of etcd, %d leaders suspended or killed, %d epochs with unrecorded revisions",
+		rounds, total, events, signals, incomplete)
 }
 
 // connectEtcd returns a client of etcd.
