@@ -309,7 +309,7 @@ release-check: ## release a copy of the checkout, and install every module from 
 
 .PHONY: candidate
 candidate: VERSION = v0.1.0-rc.1
-candidate: ## the same as VERSION (v0.1.0-rc.1), with the programs of all platforms in .bin/candidate
+candidate: ## the same as VERSION (v0.1.0-rc.1), with the programs of all platforms and the file proxy in .bin/candidate
 	@rm -rf .bin/candidate; go run ./dev/release check -version $(VERSION) -artifacts $(CURDIR)/.bin/candidate
 
 .PHONY: licences

@@ -140,7 +140,8 @@ func (u *user) goRun(program string, args ...string) command {
 	return u.proxy.goCommand(u.dir, append([]string{"run", rootPath + "/" + program + "@" + u.version}, args...)...)
 }
 
-// buildArtifacts builds the programs of all platforms in the released checkout and copies them to a folder. It compares the checksums.
+// buildArtifacts builds the programs of all platforms in the released checkout and copies them to a folder, with the file proxy. It
+// compares the checksums.
 func (u *user) buildArtifacts(ctx context.Context, folder string) error {
 	dist := filepath.Join(u.clone, ".bin", "dist")
 	for _, c := range []command{
@@ -152,6 +153,9 @@ func (u *user) buildArtifacts(ctx context.Context, folder string) error {
 			return err
 		}
 		fmt.Println(printed)
+	}
+	if err := os.CopyFS(filepath.Join(folder, "proxy"), os.DirFS(u.proxy.dir)); err != nil {
+		return err
 	}
 	return os.CopyFS(folder, os.DirFS(dist))
 }
