@@ -307,6 +307,10 @@ release: format ## commit and tag a release of all published modules: make relea
 release-check: ## release a copy of the checkout, and install every module from it as a user does
 	@go run ./dev/release check
 
+.PHONY: trial
+trial: ## take the steps of a new user from a released copy, with empty caches, and write their times to docs/START.md
+	@go run ./dev/release check -trial
+
 .PHONY: candidate
 candidate: VERSION = v0.1.0-rc.1
 candidate: ## the same as VERSION (v0.1.0-rc.1), with the programs of all platforms and the file proxy in .bin/candidate

@@ -14,10 +14,16 @@ import (
 	"golang.org/x/mod/semver"
 )
 
+// checkOptions are the options of check.
+type checkOptions struct {
+	version   string // the next minor version by default
+	artifacts string // the folder for the programs of all platforms, unless it is ""
+	trial     bool   // the steps of a new user with an empty build cache, in place of the checks
+}
+
 // check releases a copy of the checkout, with uncommitted changes. It then uses the modules like their users: in modules outside
-// of the repository, without go.work, from a file proxy. version is the next minor version by default. Unless artifacts is "", the
-// programs of all platforms are written to this folder.
-func check(ctx context.Context, root, version, artifacts string) error {
+// of the repository, without go.work, from a file proxy.
+func check(ctx context.Context, root string, opts checkOptions) error {
 	temp, err := os.MkdirTemp("", "release-check")
 	if err != nil {
 		return err
@@ -31,6 +37,7 @@ func check(ctx context.Context, root, version, artifacts string) error {
 	if err != nil {
 		return err
 	}
+	version := opts.version
 	if version == "" {
 		if version, err = nextMinor(last); err != nil {
 			return err
@@ -49,16 +56,20 @@ func check(ctx context.Context, root, version, artifacts string) error {
 		name string
 		run  func(context.Context) error
 	}
+	release := step{"release " + version + " of a copy", func(ctx context.Context) error { return prepareWith(ctx, clone, modules, version, proxy) }}
 	steps := []step{
 		{"API as in docs/api", func(ctx context.Context) error { return dumpAPI(ctx, root, modules, true) }},
 		{"licences as in docs/LICENCES.md", func(ctx context.Context) error { return writeLicences(ctx, root, modules, true, "") }},
-		{"release " + version + " of a copy", func(ctx context.Context) error { return prepareWith(ctx, clone, modules, version, proxy) }},
+		release,
 		{"go get of each package", u.getPackages},
 		{"go install and go run of each program", u.installPrograms},
 		{"go vet of the snippets of README and docs", u.vetDocuments},
 	}
-	if artifacts != "" {
-		steps = append(steps, step{"programs of all platforms", func(ctx context.Context) error { return u.buildArtifacts(ctx, artifacts) }})
+	if opts.artifacts != "" {
+		steps = append(steps, step{"programs of all platforms", func(ctx context.Context) error { return u.buildArtifacts(ctx, opts.artifacts) }})
+	}
+	if opts.trial {
+		steps = []step{release, {"steps of a new user", func(ctx context.Context) error { return u.try(ctx, root) }}}
 	}
 	for _, step := range steps {
 		began := time.Now()

@@ -5,7 +5,7 @@
 //	release licences [-diff] [-texts FILE]   write the licences of all dependencies to docs/LICENCES.md
 //	release prepare VERSION   commit and tag a release; pushes nothing
 //	release notes VERSION     print CHANGELOG's section of a version
-//	release check [-version VERSION] [-artifacts FOLDER]   release a copy of the checkout, and install it from a file proxy as a user does
+//	release check [-version VERSION] [-artifacts FOLDER] [-trial]   release a copy of the checkout, and install it from a file proxy as a user does
 //
 // All modules of a release have the same version. A published module requires its siblings at this version and has no replace
 // directives; go.work combines the modules for development.
@@ -79,12 +79,14 @@ func run(ctx context.Context, args []string) error {
 		return printNotes(root, args[1])
 	case "check":
 		flags := flag.NewFlagSet("check", flag.ExitOnError)
-		version := flags.String("version", "", "release a copy as this `version`; the next minor version by default")
-		artifacts := flags.String("artifacts", "", "write the programs of all platforms to this `folder`")
+		var opts checkOptions
+		flags.StringVar(&opts.version, "version", "", "release a copy as this `version`; the next minor version by default")
+		flags.StringVar(&opts.artifacts, "artifacts", "", "write the programs of all platforms to this `folder`")
+		flags.BoolVar(&opts.trial, "trial", false, "take the steps of a new user with empty caches, and write their times to docs/START.md")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		return check(ctx, root, *version, *artifacts)
+		return check(ctx, root, opts)
 	}
 	return fmt.Errorf("unknown command %q; want tidy, api, licences, prepare, notes or check", args[0])
 }
