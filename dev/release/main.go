@@ -78,17 +78,22 @@ func run(ctx context.Context, args []string) error {
 		}
 		return printNotes(root, args[1])
 	case "check":
-		flags := flag.NewFlagSet("check", flag.ExitOnError)
-		var opts checkOptions
-		flags.StringVar(&opts.version, "version", "", "release a copy as this `version`; the next minor version by default")
-		flags.StringVar(&opts.artifacts, "artifacts", "", "write the programs of all platforms to this `folder`")
-		flags.BoolVar(&opts.trial, "trial", false, "take the steps of a new user with empty caches, and write their times to docs/START.md")
-		if err := flags.Parse(args[1:]); err != nil {
-			return err
-		}
-		return check(ctx, root, opts)
+		return runCheck(ctx, root, args[1:])
 	}
 	return fmt.Errorf("unknown command %q; want tidy, api, licences, prepare, notes or check", args[0])
+}
+
+// runCheck runs check with the flags in args.
+func runCheck(ctx context.Context, root string, args []string) error {
+	flags := flag.NewFlagSet("check", flag.ExitOnError)
+	var opts checkOptions
+	flags.StringVar(&opts.version, "version", "", "release a copy as this `version`; the next minor version by default")
+	flags.StringVar(&opts.artifacts, "artifacts", "", "write the programs of all platforms to this `folder`")
+	flags.BoolVar(&opts.trial, "trial", false, "take the steps of a new user with empty caches, and write their times to docs/START.md")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return check(ctx, root, opts)
 }
 
 // printNotes prints CHANGELOG's section of a version. The section of a pre-release is "Unreleased".
