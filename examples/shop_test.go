@@ -116,11 +116,13 @@ func TestExamples_ShowTheirPoint(t *testing.T) {
 			cmd.Stdout = out
 			cmd.Stderr = out
 			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+			began := time.Now()
 			require.NoError(t, cmd.Start())
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
 			select {
 			case <-out.seen:
+				t.Logf("shown after %s", time.Since(began).Round(time.Second/10))
 				cancel()
 				<-ended //nolint:errcheck // the interrupt may be its error
 			case err := <-ended:
