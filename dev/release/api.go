@@ -109,7 +109,7 @@ func loadAPI(ctx context.Context, root string, m *goModule) (*apidiff.Module, er
 	return api, nil
 }
 
-// isPublic reports whether users can import a package.
+// isPublic reports whether a package is part of the public API.
 func isPublic(path, name string) bool {
-	return name != "main" && !strings.Contains("/"+path+"/", "/internal/")
+	return name != "main" && !strings.Contains("/"+path+"/", "/internal/") && !strings.Contains(path, "/examples/")
 }

@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -65,7 +66,7 @@ func declarationsOf(pkg *types.Package) []string {
 		}
 		declared, isType := obj.(*types.TypeName)
 		if !isType {
-			lines = append(lines, types.ObjectString(obj, names))
+			lines = append(lines, unnamedResult.ReplaceAllString(types.ObjectString(obj, names), ""))
 			continue
 		}
 		lines = append(lines, typeLines(declared, names)...)
@@ -110,7 +111,10 @@ func typeLines(declared *types.TypeName, names types.Qualifier) []string {
 	return lines
 }
 
+// unnamedResult matches the name that the compiler gives to a result named "_".
+var unnamedResult = regexp.MustCompile(`#rv\d+ `)
+
 // signature returns the name, parameters and results of a method.
 func signature(method *types.Func, names types.Qualifier) string {
-	return method.Name() + strings.TrimPrefix(types.TypeString(method.Signature(), names), "func")
+	return method.Name() + unnamedResult.ReplaceAllString(strings.TrimPrefix(types.TypeString(method.Signature(), names), "func"), "")
 }
