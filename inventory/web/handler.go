@@ -41,58 +41,75 @@ type Options struct {
 // healthy, a page has the reason beside its objects. A request ends with 503 after 30 seconds. Links are relative: http.StripPrefix serves the
 // pages below a path that ends in "/".
 func Handler(objects *inventory.Cache, opts *Options) http.Handler {
-	tokens := opts != nil && opts.Tokens
-	templates := template.Must(template.New("").Funcs(template.FuncMap{"yaml": encodeYAML}).Parse(htmlText))
-	mux := http.NewServeMux()
-	handle := func(pattern, name string, read func(*http.Request, *inventory.View) (map[string]any, error)) {
-		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
-			var data map[string]any
-			var body bytes.Buffer
-			contentType := "text/html; charset=utf-8"
-			view, err := viewOf(r, objects, tokens)
-			if err == nil {
-				data, err = read(r, view)
-			}
-			if health := objects.Health(); err == nil && health != nil {
-				data["error"] = health.Error()
-			}
-			if isJSON := r.URL.Query().Get("format") == "json"; err == nil && isJSON {
-				contentType = "application/json"
-				err = json.NewEncoder(&body).Encode(data)
-			} else if err == nil {
-				err = templates.ExecuteTemplate(&body, name, data)
-			}
-			w.Header().Set("Cache-Control", "no-store")
-			w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-			w.Header().Set("X-Content-Type-Options", "nosniff")
-			if err != nil {
-				writeError(w, err)
-				return
-			}
-			w.Header().Set("Content-Type", contentType)
-			_, _ = body.WriteTo(w) // the client may be gone
-		})
+	s := &server{
+		objects: objects, requiresToken: opts != nil && opts.Tokens,
+		templates: template.Must(template.New("").Funcs(template.FuncMap{"yaml": encodeYAML}).Parse(htmlText)),
 	}
-	handle("/{$}", "kinds", kinds)
-	handle("/objects", "objects", search)
-	handle("/object", "object", object)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.page("kinds", kinds))
+	mux.HandleFunc("GET /objects", s.page("objects", search))
+	mux.HandleFunc("GET /object", s.page("object", object))
 	return http.TimeoutHandler(mux, timeout, "timeout\n")
 }
 
-// viewOf returns the objects for a request. A token is a bearer token, or in a browser the password.
-func viewOf(r *http.Request, objects *inventory.Cache, tokens bool) (*inventory.View, error) {
-	if tokens {
+type server struct {
+	objects       *inventory.Cache
+	requiresToken bool
+	templates     *template.Template
+}
+
+// readFunc returns the data of a page from the objects that the user of the request may list.
+type readFunc func(r *http.Request, view *inventory.View) (map[string]any, error)
+
+// page returns the handler of a page, which is rendered by the template of its name.
+func (s *server) page(name string, read readFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		view, err := s.view(r)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		data, err := read(r, view)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		if health := s.objects.Health(); health != nil {
+			data["error"] = health.Error()
+		}
+		var body bytes.Buffer
+		if r.URL.Query().Get("format") == "json" {
+			w.Header().Set("Content-Type", "application/json")
+			err = json.NewEncoder(&body).Encode(data)
+		} else {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			err = s.templates.ExecuteTemplate(&body, name, data)
+		}
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		_, _ = body.WriteTo(w) // the client may be gone
+	}
+}
+
+// view returns the objects for a request. A token is a bearer token, or in a browser the password.
+func (s *server) view(r *http.Request) (*inventory.View, error) {
+	if s.requiresToken {
 		_, token, _ := r.BasicAuth()
 		if bearer, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
 			token = bearer
 		}
-		return objects.ForToken(r.Context(), token)
+		return s.objects.ForToken(r.Context(), token)
 	}
 	// The name of a web site may resolve to loopback: its scripts would read the responses.
 	if host := (&url.URL{Host: r.Host}).Hostname(); host != "localhost" && !net.ParseIP(host).IsLoopback() {
 		return nil, errors.New("the host is not localhost")
 	}
-	return objects.View, nil
+	return s.objects.View, nil
 }
 
 func writeError(w http.ResponseWriter, err error) {
