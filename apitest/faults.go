@@ -34,13 +34,13 @@ type Fault struct {
 }
 
 // Break is the way a connection fails.
-type Break = serve.Break
+type Break string
 
 const (
 	// Drop closes the connection or, with HTTP/2, resets the stream.
-	Drop = serve.Drop
+	Drop Break = "drop"
 	// Stall sends nothing more and keeps the connection open until the client closes it or the server is closed.
-	Stall = serve.Stall
+	Stall Break = "stall"
 )
 
 // TooManyRequests returns the error of an overloaded server, with Retry-After in whole seconds.
@@ -79,7 +79,7 @@ func (l *faultList) next(r *serve.Record) *serve.Fault {
 			continue
 		}
 		f.happened++
-		return &serve.Fault{Latency: f.Latency, Err: f.Err, Break: f.Break, AfterBytes: f.AfterBytes, EventDelay: f.EventDelay}
+		return &serve.Fault{Latency: f.Latency, Err: f.Err, Break: serve.Break(f.Break), AfterBytes: f.AfterBytes, EventDelay: f.EventDelay}
 	}
 	return nil
 }

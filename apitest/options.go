@@ -1,10 +1,14 @@
 package apitest
 
 import (
+	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/anykind/anykind/apitest/clustercopy"
-	"github.com/anykind/anykind/apitest/internal/structural"
+	"github.com/anykind/anykind/apitest/streams"
+	"github.com/anykind/anykind/schema"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -54,7 +58,7 @@ type Options struct {
 	// fail.
 	ServiceURL func(namespace, name string, port int32) (string, error)
 	// Streams handle logs, exec, attach, port-forward and proxy.
-	Streams Streams
+	Streams streams.Handlers
 	// Controllers are the simulated controllers, such as GarbageCollection|NamespaceDeletion. By default there are none: a
 	// Deployment has no pods and a deleted namespace stays.
 	Controllers Controllers
@@ -67,7 +71,9 @@ type Options struct {
 
 // RuleCompiler compiles the CEL rules of CustomResourceDefinitions (x-kubernetes-validations) for Options.Rules. Rules of the
 // module apitest/cel implements it with the API server's own code.
-type RuleCompiler = structural.RuleCompiler
+type RuleCompiler interface {
+	schema.RuleCompiler
 
-// Rules evaluates the CEL rules of one schema.
-type Rules = structural.Rules
+	// ValidateDefinition returns the errors in the rules of a CustomResourceDefinition. old is nil for a creation.
+	ValidateDefinition(ctx context.Context, definition, old map[string]any) field.ErrorList
+}

@@ -42,7 +42,11 @@ type PolicyReader interface {
 }
 
 // AccessRequest describes a request to authorize: a verb on a resource, or on a Path.
-type AccessRequest = access.Attributes
+type AccessRequest struct {
+	Verb                                          string
+	Group, Resource, Subresource, Namespace, Name string
+	Path                                          string
+}
 
 // policyReader implements PolicyReader.
 type policyReader struct{ server *Server }
@@ -122,7 +126,7 @@ func (p policyReader) TypeConverter(kind schema.GroupVersionKind) (managedfields
 }
 
 func (p policyReader) IsAllowed(user User, request AccessRequest) bool {
-	allowed, _ := p.server.access.Allowed(&access.User{Name: user.Name, UID: user.UID, Groups: user.Groups, Extra: user.Extra}, request)
+	allowed, _ := p.server.access.Allowed(&access.User{Name: user.Name, UID: user.UID, Groups: user.Groups, Extra: user.Extra}, access.Attributes(request))
 	return allowed
 }
 

@@ -99,7 +99,7 @@ func start(opts *Options, t testing.TB) (*Server, error) {
 	s.faults.init(s.options.Seed, s.options.Faults)
 	s.handler = serve.New(serve.Config{
 		Store: s.store, Registry: s.registry, Writer: s.writer, Access: s.access, Now: s.clock.Now,
-		Streams:          &podstream.Handler{Hooks: s.options.Streams, Get: s.coreObject, Now: s.clock.Now},
+		Streams:          &podstream.Handler{Handlers: s.options.Streams, Get: s.coreObject, Now: s.clock.Now},
 		BookmarkInterval: s.options.BookmarkInterval, ShardedListAndWatch: s.options.ShardedListAndWatch, OnNotValidated: s.onNotValidated(),
 		Observe: s.observe, Fault: s.faults.next, Settle: s.crds.Settle,
 	})

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 
 	"github.com/anykind/anykind/apitest"
+	anykindschema "github.com/anykind/anykind/schema"
 )
 
 // Rules compiles and evaluates CEL rules like kube-apiserver.
@@ -39,7 +40,7 @@ type rules struct {
 }
 
 // Compile returns the rules of an openAPIV3Schema.
-func (Rules) Compile(openAPIV3 map[string]any) (apitest.Rules, error) {
+func (Rules) Compile(openAPIV3 map[string]any) (anykindschema.Rules, error) {
 	var external v1.JSONSchemaProps
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(openAPIV3, &external); err != nil {
 		return nil, fmt.Errorf("compile rules: %w", err)

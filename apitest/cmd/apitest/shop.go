@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/streams"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -41,14 +42,14 @@ func shopObjects() (objects []*unstructured.Object, err error) {
 }
 
 // shopStreams are the programs of the shop's pods: every command prints itself, and every port serves a page.
-func shopStreams() apitest.Streams {
-	return apitest.Streams{
+func shopStreams() streams.Handlers {
+	return streams.Handlers{
 		Logs: visits,
-		Exec: func(_ context.Context, session *apitest.Session) error {
+		Exec: func(_ context.Context, session *streams.Session) error {
 			_, err := fmt.Fprintf(session.Stdout, "%s: %s\n", session.Name, strings.Join(session.Command, " "))
 			return err
 		},
-		PortForward: func(_ context.Context, pod apitest.Pod, _ int, conn io.ReadWriteCloser) error {
+		PortForward: func(_ context.Context, pod streams.Pod, _ int, conn io.ReadWriteCloser) error {
 			page := "Welcome to " + pod.Name + "\n"
 			_, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(page), page)
 			return err
@@ -60,7 +61,7 @@ func shopStreams() apitest.Streams {
 }
 
 // visits returns a log with three lines and, with Follow, with a further line every second.
-func visits(ctx context.Context, _ apitest.Pod, opts apitest.LogOptions) (io.Reader, error) {
+func visits(ctx context.Context, _ streams.Pod, opts streams.LogOptions) (io.Reader, error) {
 	line := func() string { return time.Now().UTC().Format(time.RFC3339Nano) + " GET /prices 200\n" }
 	existing := strings.Repeat(line(), 3)
 	if !opts.Follow {

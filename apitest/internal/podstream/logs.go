@@ -13,20 +13,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/streams"
 )
 
 // maxLog is the maximum size of a log buffered for TailLines.
 const maxLog = 64 << 20
 
-func (h *Handler) logs(w http.ResponseWriter, req *http.Request, pod Pod) error {
+func (h *Handler) logs(w http.ResponseWriter, req *http.Request, pod streams.Pod) error {
 	opts, err := h.logOptions(req.URL.Query(), pod.Name)
 	if err != nil {
 		return err
 	}
-	if h.Hooks.Logs == nil {
+	if h.Handlers.Logs == nil {
 		return notSet("Logs")
 	}
-	reader, err := h.Hooks.Logs(req.Context(), pod, opts)
+	reader, err := h.Handlers.Logs(req.Context(), pod, opts)
 	if err != nil {
 		return err
 	}
@@ -54,8 +56,8 @@ func (h *Handler) logs(w http.ResponseWriter, req *http.Request, pod Pod) error 
 	return nil
 }
 
-func (h *Handler) logOptions(query url.Values, name string) (LogOptions, error) {
-	var opts LogOptions
+func (h *Handler) logOptions(query url.Values, name string) (streams.LogOptions, error) {
+	var opts streams.LogOptions
 	var errs []error
 	flag := func(key string) bool {
 		value, err := strconv.ParseBool(query.Get(key))
@@ -107,7 +109,7 @@ func (h *Handler) logOptions(query url.Values, name string) (LogOptions, error) 
 // lineFilter drops lines before SinceTime, and removes times unless Timestamps is set.
 type lineFilter struct {
 	reader *bufio.Reader
-	opts   LogOptions
+	opts   streams.LogOptions
 	rest   []byte
 }
 

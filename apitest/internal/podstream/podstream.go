@@ -3,11 +3,9 @@
 package podstream
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -17,55 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
+	"github.com/anykind/anykind/apitest/streams"
 )
-
-// Pod is the pod of a request.
-type Pod struct {
-	Namespace, Name, Container string
-	Object                     map[string]any // as stored; read-only
-}
-
-// LogOptions are the parameters of a logs request. TailLines and LimitBytes are applied to the returned logs, unless Follow is
-// set. SinceTime is applied if the lines begin with RFC 3339 times, like a kubelet's. These times are removed unless Timestamps
-// is set.
-type LogOptions struct {
-	Follow, Previous, Timestamps bool
-	TailLines, LimitBytes        *int64
-	SinceTime                    *time.Time
-}
-
-// Session is a running exec or attach. Stdin is nil unless the client sends it. Stdout and Stderr discard output that the client
-// did not request.
-type Session struct {
-	Pod
-	Command        []string // empty for attach
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	TTY            bool
-	Resizes        <-chan Size // of the terminal
-}
-
-// Size is the size of a terminal in characters.
-type Size struct{ Width, Height uint16 }
-
-// ExitError ends a session with an exit status other than 0.
-type ExitError struct{ Code int }
-
-func (e *ExitError) Error() string {
-	return fmt.Sprintf("command terminated with exit code %d", e.Code)
-}
-
-// Hooks are the handlers of a test. Requests for a nil handler get a Status 501.
-type Hooks struct {
-	Logs   func(ctx context.Context, pod Pod, opts LogOptions) (io.Reader, error)
-	Exec   func(ctx context.Context, session *Session) error
-	Attach func(ctx context.Context, session *Session) error
-	// PortForward serves a connection to the port. The connection is closed when PortForward returns.
-	PortForward func(ctx context.Context, pod Pod, port int, conn io.ReadWriteCloser) error
-	// Proxy returns the handler of the proxy subresource of a pod, service or node. resource is pods, services or nodes. name may
-	// have a scheme and a port, as in https:web:8443. The request's path is the part after /proxy.
-	Proxy func(resource, namespace, name string) http.Handler
-}
 
 // Target is the subresource of a request.
 type Target struct {
@@ -75,7 +26,7 @@ type Target struct {
 
 // Handler serves streaming subresources. It is safe for concurrent use.
 type Handler struct {
-	Hooks Hooks
+	Handlers streams.Handlers
 	// Get returns a stored object of the core group.
 	Get func(resource, namespace, name string) (map[string]any, bool)
 	// Now is the server's clock.
@@ -101,7 +52,7 @@ func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, target Target)
 	return true
 }
 
-func (h *Handler) servePod(w http.ResponseWriter, req *http.Request, target Target, pod Pod) error {
+func (h *Handler) servePod(w http.ResponseWriter, req *http.Request, target Target, pod streams.Pod) error {
 	switch target.Subresource {
 	case "log":
 		return h.logs(w, req, pod)
@@ -112,12 +63,12 @@ func (h *Handler) servePod(w http.ResponseWriter, req *http.Request, target Targ
 }
 
 // pod returns the pod with the requested container or its only container, or the API server's error.
-func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
+func (h *Handler) pod(req *http.Request, target Target) (streams.Pod, error) {
 	object, found := h.Get(target.Resource, target.Namespace, target.Name)
 	if !found {
-		return Pod{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, target.Name)
+		return streams.Pod{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, target.Name)
 	}
-	pod := Pod{Namespace: target.Namespace, Name: target.Name, Object: object, Container: req.URL.Query().Get("container")}
+	pod := streams.Pod{Namespace: target.Namespace, Name: target.Name, Object: object, Container: req.URL.Query().Get("container")}
 	if target.Subresource == "portforward" {
 		return pod, nil
 	}
@@ -132,7 +83,7 @@ func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
 				}
 			}
 		}
-		return Pod{}, apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", pod.Container, pod.Name))
+		return streams.Pod{}, apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", pod.Container, pod.Name))
 	case len(containers) == 1:
 		pod.Container = containers[0]
 		return pod, nil
@@ -141,7 +92,7 @@ func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
 	if len(initial) > 0 {
 		text += fmt.Sprintf(" or one of the init containers: %s", initial)
 	}
-	return Pod{}, apierrors.NewBadRequest(text)
+	return streams.Pod{}, apierrors.NewBadRequest(text)
 }
 
 func containerNames(pod map[string]any, field string) []string {
@@ -156,11 +107,11 @@ func containerNames(pod map[string]any, field string) []string {
 
 // proxy strips the path prefix and calls the test's handler.
 func (h *Handler) proxy(w http.ResponseWriter, req *http.Request, target Target) {
-	if h.Hooks.Proxy == nil {
+	if h.Handlers.Proxy == nil {
 		writeError(w, notSet("Proxy"))
 		return
 	}
-	handler := h.Hooks.Proxy(target.Resource, target.Namespace, target.Name)
+	handler := h.Handlers.Proxy(target.Resource, target.Namespace, target.Name)
 	if handler == nil {
 		writeError(w, apierrors.NewServiceUnavailable("no endpoints available for service \""+target.Name+"\""))
 		return

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/streams"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
@@ -45,11 +46,11 @@ func newServer(t *testing.T) *apitest.Server {
 	t.Helper()
 	return apitest.NewServer(t, &apitest.Options{
 		Objects: []*unstructured.Object{pod("web", "app"), pod("two", "app", "side")},
-		Streams: apitest.Streams{Logs: logs, Exec: run, Attach: run, PortForward: echo, Proxy: proxy},
+		Streams: streams.Handlers{Logs: logs, Exec: run, Attach: run, PortForward: echo, Proxy: proxy},
 	})
 }
 
-func logs(_ context.Context, pod apitest.Pod, _ apitest.LogOptions) (io.Reader, error) {
+func logs(_ context.Context, pod streams.Pod, _ streams.LogOptions) (io.Reader, error) {
 	var text strings.Builder
 	for i := range 3 {
 		fmt.Fprintf(&text, "2026-01-02T03:04:0%d.5Z line %d of %s\n", i, i, pod.Container)
@@ -58,7 +59,7 @@ func logs(_ context.Context, pod apitest.Pod, _ apitest.LogOptions) (io.Reader, 
 }
 
 // run copies stdin to stdout in capitals, writes its command to stderr and exits with 3 if that is false.
-func run(_ context.Context, session *apitest.Session) error {
+func run(_ context.Context, session *streams.Session) error {
 	if session.Stdin != nil {
 		text, err := io.ReadAll(session.Stdin)
 		if err != nil {
@@ -73,14 +74,14 @@ func run(_ context.Context, session *apitest.Session) error {
 	}
 	switch strings.Join(session.Command, " ") {
 	case "false":
-		return &apitest.ExitError{Code: 3}
+		return &streams.ExitError{Code: 3}
 	case "broken":
 		return errors.New("no such container runtime")
 	}
 	return nil
 }
 
-func echo(_ context.Context, _ apitest.Pod, port int, conn io.ReadWriteCloser) error {
+func echo(_ context.Context, _ streams.Pod, port int, conn io.ReadWriteCloser) error {
 	if port != 80 {
 		return fmt.Errorf("nothing listens on %d", port)
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/moby/spdystream"
+
+	"github.com/anykind/anykind/apitest/streams"
 )
 
 const (
@@ -18,8 +20,8 @@ const (
 )
 
 // portForward serves connections in a SPDY session, which may be tunneled in a WebSocket.
-func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod Pod) error {
-	if h.Hooks.PortForward == nil {
+func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod streams.Pod) error {
+	if h.Handlers.PortForward == nil {
 		return notSet("PortForward")
 	}
 	var raw net.Conn
@@ -61,7 +63,7 @@ func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod Pod)
 // forwarder pairs the error and data streams of connections and serves them.
 type forwarder struct {
 	handler     *Handler
-	pod         Pod
+	pod         streams.Pod
 	ctx         context.Context //nolint:containedctx // the request's; the forwarder lives as long
 	mu          sync.Mutex
 	pairs       map[string]*streamPair
@@ -100,7 +102,7 @@ func (f *forwarder) add(stream *spdystream.Stream) {
 
 // serve serves a connection and sends its error.
 func (f *forwarder) serve(id string, pair *streamPair, port int) {
-	err := f.handler.Hooks.PortForward(f.ctx, f.pod, port, pair.data)
+	err := f.handler.Handlers.PortForward(f.ctx, f.pod, port, pair.data)
 	if err != nil {
 		_, _ = fmt.Fprintf(pair.err, "error forwarding port %d to pod %s, uid : %v", port, f.pod.Name, err)
 	}

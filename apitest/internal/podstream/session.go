@@ -12,6 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/apitest/streams"
 )
 
 // maxResizes is the number of buffered terminal sizes. Older sizes are dropped.
@@ -21,7 +23,7 @@ const maxResizes = 8
 type channels struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	resizes        chan Size
+	resizes        chan streams.TerminalSize
 	// end sends the Status of the session and closes the connection.
 	end func(status []byte)
 	// gone is closed when the client disconnects.
@@ -29,16 +31,16 @@ type channels struct {
 }
 
 // session runs an exec or attach until the test's function returns.
-func (h *Handler) session(w http.ResponseWriter, req *http.Request, subresource string, pod Pod) error {
+func (h *Handler) session(w http.ResponseWriter, req *http.Request, subresource string, pod streams.Pod) error {
 	query := req.URL.Query()
 	flag := func(key string) bool {
 		value, err := strconv.ParseBool(query.Get(key))
 		return value && err == nil
 	}
-	run := h.Hooks.Exec
+	run := h.Handlers.Exec
 	option := "Exec"
 	if subresource == "attach" {
-		run = h.Hooks.Attach
+		run = h.Handlers.Attach
 		option = "Attach"
 	}
 	requested := requestedStreams{stdin: flag("stdin"), stdout: flag("stdout"), stderr: flag("stderr") && !flag("tty"), tty: flag("tty")}
@@ -61,7 +63,7 @@ func (h *Handler) session(w http.ResponseWriter, req *http.Request, subresource 
 		case <-ctx.Done():
 		}
 	}()
-	session := &Session{Pod: pod, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, TTY: requested.tty, Resizes: c.resizes}
+	session := &streams.Session{Pod: pod, Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, TTY: requested.tty, Resizes: c.resizes}
 	if subresource == "exec" {
 		session.Command = query["command"]
 	}
@@ -92,7 +94,7 @@ func errNoUpgrade() error {
 // sessionStatus converts the error of a session's handler to a Status. An ExitError becomes an exit status.
 func sessionStatus(err error) []byte {
 	status := metav1.Status{Status: metav1.StatusSuccess}
-	var exit *ExitError
+	var exit *streams.ExitError
 	switch {
 	case errors.As(err, &exit):
 		status = metav1.Status{
@@ -108,10 +110,10 @@ func sessionStatus(err error) []byte {
 }
 
 // readResizes decodes sizes until the reader ends. It keeps the latest maxResizes sizes.
-func readResizes(reader io.Reader, resizes chan Size) {
+func readResizes(reader io.Reader, resizes chan streams.TerminalSize) {
 	decoder := json.NewDecoder(reader)
 	for {
-		var size Size
+		var size streams.TerminalSize
 		if decoder.Decode(&size) != nil {
 			return
 		}

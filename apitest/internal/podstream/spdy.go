@@ -12,6 +12,8 @@ import (
 	"github.com/moby/spdystream"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/streams"
 )
 
 const (
@@ -86,25 +88,25 @@ func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedSt
 		close(gone)
 	}()
 	stop := closeWith(req, conn)
-	streams := awaitStreams(created, requested.count())
-	if streams == nil {
+	byType := awaitStreams(created, requested.count())
+	if byType == nil {
 		_ = conn.Close()
 		stop()
 		return nil, nil //nolint:nilnil // The client has not created its streams.
 	}
 	c := &channels{
-		stdout: orDiscard(streams["stdout"], requested.stdout), stderr: orDiscard(streams["stderr"], requested.stderr),
-		resizes: make(chan Size, maxResizes), gone: gone,
+		stdout: orDiscard(byType["stdout"], requested.stdout), stderr: orDiscard(byType["stderr"], requested.stderr),
+		resizes: make(chan streams.TerminalSize, maxResizes), gone: gone,
 	}
 	if requested.stdin {
-		c.stdin = streams["stdin"]
+		c.stdin = byType["stdin"]
 	}
 	if requested.tty {
-		goroutines.Go(func() { readResizes(streams["resize"], c.resizes) })
+		goroutines.Go(func() { readResizes(byType["resize"], c.resizes) })
 	}
 	c.end = func(status []byte) {
-		_, _ = streams["error"].Write(status)
-		for _, stream := range streams {
+		_, _ = byType["error"].Write(status)
+		for _, stream := range byType {
 			_ = stream.Close()
 		}
 		select {
@@ -113,7 +115,7 @@ func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedSt
 		}
 		_ = conn.Close()
 		stop()
-		for _, stream := range streams {
+		for _, stream := range byType {
 			_ = stream.Reset()
 		}
 		goroutines.Wait()
@@ -134,15 +136,15 @@ func (s requestedStreams) count() int {
 
 // awaitStreams returns the streams by type, or nil after a timeout.
 func awaitStreams(created <-chan *spdystream.Stream, count int) map[string]*spdystream.Stream {
-	streams := map[string]*spdystream.Stream{}
+	byType := map[string]*spdystream.Stream{}
 	timeout := time.After(streamTimeout)
-	for len(streams) < count {
+	for len(byType) < count {
 		select {
 		case stream := <-created:
-			streams[strings.ToLower(stream.Headers().Get(typeHeader))] = stream
+			byType[strings.ToLower(stream.Headers().Get(typeHeader))] = stream
 		case <-timeout:
 			return nil
 		}
 	}
-	return streams
+	return byType
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/anykind/anykind/apitest/streams"
 )
 
 // Channels of a session's messages: the first byte of each message.
@@ -52,7 +54,7 @@ func upgradeWebSocket(w http.ResponseWriter, req *http.Request, requested reques
 	s := &socket{ws: ws, stdin: stdinWriter, resize: resizeWriter, gone: make(chan struct{}), hasHalf: ws.Subprotocol() == protocolV5}
 	c := &channels{
 		stdout: orDiscard(&channelWriter{s, channelStdout}, requested.stdout), stderr: orDiscard(&channelWriter{s, channelStderr}, requested.stderr),
-		resizes: make(chan Size, maxResizes), gone: s.gone,
+		resizes: make(chan streams.TerminalSize, maxResizes), gone: s.gone,
 	}
 	if requested.stdin {
 		c.stdin = stdinReader
