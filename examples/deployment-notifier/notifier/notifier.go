@@ -1,10 +1,12 @@
 // Package notifier is a controller: it registers the kind DeploymentNotifier. For each DeploymentNotifier it watches the
-// Deployment of the same name and prints changes of its images, until the DeploymentNotifier is deleted.
+// Deployment named in spec.deployment until the DeploymentNotifier is deleted. It prints the images of the Deployment, their
+// changes with spec.notify, and the deletion.
 package notifier
 
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -56,7 +58,7 @@ func Run(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 		if change.Type != watch.Deleted && (!exists || running.generation != generation) {
 			notifierCtx, stop := context.WithCancel(ctx)
 			notifiers[uid] = notifier{generation, stop}
-			group.Go(func() { printImageChanges(notifierCtx, deployments, change.Object, out) })
+			group.Go(func() { printImages(notifierCtx, deployments, change.Object, out) })
 		}
 	}
 	return nil
@@ -68,13 +70,19 @@ type notifier struct {
 	stop       context.CancelFunc
 }
 
-// printImageChanges watches the Deployment of a DeploymentNotifier until ctx ends.
-func printImageChanges(ctx context.Context, deployments *dynamic.Resource, notifier *unstructured.Object, out io.Writer) {
-	name, _, err := unstructured.Get[string](notifier, "spec", "deployment")
+// printImages watches the Deployment of a DeploymentNotifier until ctx ends.
+func printImages(ctx context.Context, deployments *dynamic.Resource, notifier *unstructured.Object, out io.Writer) {
+	spec, err := unstructured.As[struct {
+		Spec struct {
+			Deployment string          `json:"deployment"`
+			Notify     json.RawMessage `json:"notify"`
+		} `json:"spec"`
+	}](notifier)
 	if err != nil {
 		fmt.Fprintln(out, notifier.GetName(), err)
 		return
 	}
+	name := spec.Spec.Deployment
 	oldImages := ""
 	opts := &dynamic.FollowOptions{FieldSelector: "metadata.name=" + name}
 	for change, err := range deployments.Namespace(notifier.GetNamespace()).Follow(ctx, opts) {
@@ -86,16 +94,21 @@ func printImageChanges(ctx context.Context, deployments *dynamic.Resource, notif
 			fmt.Fprintln(out, notifier.GetName(), err)
 			return
 		case change.Type == watch.Deleted:
+			fmt.Fprintf(out, "%s: %s is deleted\n", notifier.GetName(), name)
 			oldImages = ""
 			continue
 		case change.Object == nil:
 			continue
 		}
-		newImages := images(change.Object)
-		if oldImages != "" && newImages != oldImages {
-			fmt.Fprintf(out, "%s: %s changed from %s to %s\n", notifier.GetName(), name, oldImages, newImages)
+		switch newImages := images(change.Object); oldImages {
+		case newImages:
+		case "":
+			fmt.Fprintf(out, "%s: %s has %s\n", notifier.GetName(), name, newImages)
+			oldImages = newImages
+		default:
+			fmt.Fprintf(out, "%s: %s changed from %s to %s %s\n", notifier.GetName(), name, oldImages, newImages, spec.Spec.Notify)
+			oldImages = newImages
 		}
-		oldImages = newImages
 	}
 }
 
