@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func page(t *testing.T) string {
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/MIGRATION.md")
+	text, err := os.ReadFile(filepath.Join("../../docs", name))
 	require.NoError(t, err)
 	return string(text)
 }
@@ -40,7 +40,7 @@ func TestPage_HasEveryFunction(t *testing.T) {
 		}
 	}
 	var snippets []string
-	for _, block := range strings.Split(page(t), "```go\n")[1:] {
+	for _, block := range strings.Split(page(t, "MIGRATION.md"), "```go\n")[1:] {
 		code, _, _ := strings.Cut(block, "\n```")
 		for _, snippet := range strings.Split(code, "\n\nfunc ") {
 			snippets = append(snippets, "func "+strings.TrimPrefix(snippet, "func "))
@@ -50,8 +50,8 @@ func TestPage_HasEveryFunction(t *testing.T) {
 	assert.NotEmpty(t, functions)
 }
 
-// TestPage_TablesNameDeclarations looks up each pkg.Name and Type.Member that the last column of a table has.
-func TestPage_TablesNameDeclarations(t *testing.T) {
+// TestPages_TablesNameDeclarations looks up each pkg.Name and Type.Member in the last column of the tables.
+func TestPages_TablesNameDeclarations(t *testing.T) {
 	declared := map[string]bool{}
 	for _, folder := range []string{
 		"cache", "controller", "controller/*", "discovery", "dynamic", "restmapper", "stream", "transport", "unstructured", "unstructured/manifest",
@@ -62,12 +62,12 @@ func TestPage_TablesNameDeclarations(t *testing.T) {
 	references := 0
 	span := regexp.MustCompile("`[^`]+`")
 	reference := regexp.MustCompile(`\b([A-Za-z]+)\.([A-Z]\w*)`)
-	for line := range strings.Lines(page(t)) {
+	for line := range strings.Lines(page(t, "MIGRATION.md") + page(t, "PORTED.md")) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
-		if !strings.HasPrefix(line, "| ") || len(cells) != 2 {
+		if !strings.HasPrefix(line, "| ") || len(cells) < 2 {
 			continue
 		}
-		for _, code := range span.FindAllString(cells[1], -1) {
+		for _, code := range span.FindAllString(cells[len(cells)-1], -1) {
 			for _, found := range reference.FindAllStringSubmatch(code, -1) {
 				if found[1] == "corev1" || found[1] == "apierrors" {
 					continue

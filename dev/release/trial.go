@@ -28,7 +28,7 @@ go build -o program .
 apitest -controllers exec -- ./program`, "web",
 	},
 	{
-		"create, patch and cache a custom resource", "PORTED.md#kube-rs", map[string]string{"main.go": "docs/PORTED.md#4"}, `
+		"create, patch and cache a custom resource", "PORTED.md#kube-rs", map[string]string{"main.go": "docs/PORTED.md#7"}, `
 go get github.com/anykind/anykind@VERSION
 go mod tidy
 go build -o program .
