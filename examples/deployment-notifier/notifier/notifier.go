@@ -106,7 +106,8 @@ func printImages(ctx context.Context, deployments *dynamic.Resource, notifier *u
 			fmt.Fprintf(out, "%s: %s has %s\n", notifier.GetName(), name, newImages)
 			oldImages = newImages
 		default:
-			fmt.Fprintf(out, "%s: %s changed from %s to %s %s\n", notifier.GetName(), name, oldImages, newImages, spec.Spec.Notify)
+			text := fmt.Sprintf("%s: %s changed from %s to %s %s", notifier.GetName(), name, oldImages, newImages, spec.Spec.Notify)
+			fmt.Fprintln(out, strings.TrimSpace(text))
 			oldImages = newImages
 		}
 	}
