@@ -163,10 +163,15 @@ func (b *watchBody) Read(into []byte) (int, error) {
 	}
 }
 
-// cutFrame returns the first frame: a line, or in protobuf a length with so many bytes.
+// cutFrame returns the first frame: a line, or in protobuf a length with so many bytes. A reader has an event once its JSON is whole, before
+// the line break has arrived.
 func (a *response) cutFrame(text []byte) (frame, rest []byte, isWhole bool) {
 	if !a.isProtobuf {
-		return bytes.Cut(text, []byte("\n"))
+		text = bytes.TrimLeft(text, "\n") // of an event whose JSON was read before
+		if frame, rest, isWhole = bytes.Cut(text, []byte("\n")); isWhole {
+			return frame, rest, true
+		}
+		return text, nil, json.Valid(text)
 	}
 	if len(text) < 4 {
 		return nil, nil, false

@@ -85,6 +85,7 @@ func TestRecorder_RecordResponse(t *testing.T) {
 		want                       []string
 	}{
 		{"watch", configMapsPath + "?watch=true", "application/json;stream=watch", event + bookmark + event[:10], 200, []string{"ADDED n/a 7", "BOOKMARK n/ 9"}},
+		{"watch before its line break", configMapsPath + "?watch=true", "application/json", strings.TrimSpace(event), 200, []string{"ADDED n/a 7"}},
 		{"watch of protobuf", configMapsPath + "?watch=1", "application/vnd.kubernetes.protobuf;stream=watch", watchFrames(t), 200, []string{"ADDED n/a 7", "BOOKMARK n/ 9"}},
 		{"list", configMapsPath, "application/json", `{"metadata":{"resourceVersion":"8"},"items":[{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}]}`, 200,
 			[]string{"item n/a 7", "list of 1 items n/ 8"}},
