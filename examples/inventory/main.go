@@ -4,8 +4,8 @@
 //	inventory -contexts east,west
 //	inventory -listen :8443 -tls-cert tls.crt -tls-key tls.key
 //
-// Without TLS it listens on loopback only, and every user of the machine sees what the program's credential may list. With TLS it asks
-// for a token, and a page has only the objects that the token's user may list.
+// Without TLS it listens on loopback only, and every user of the machine sees all objects that the program's credential may list. With TLS
+// it requires a token of the cluster, and a page has only the objects that the token's user may list.
 package main
 
 import (
@@ -18,8 +18,10 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +32,9 @@ import (
 	"github.com/anykind/anykind/inventory/web"
 	"github.com/anykind/anykind/transport"
 )
+
+// timeout bounds the time to read a request. A response may take twice as long.
+const timeout = 30 * time.Second
 
 func main() {
 	address := flag.String("listen", "127.0.0.1:8080", "`address` to listen on; TLS is required outside of loopback")
@@ -73,11 +78,11 @@ func listen(address, certFile, keyFile string) (net.Listener, *tls.Config, error
 	return listener, tlsConfig, nil
 }
 
-// serve serves the pages of clusters until ctx ends. The context "" is the current one, below "/".
+// serve serves the pages of clusters until ctx ends. The context "" is the kubeconfig's current context, at "/".
 func serve(ctx context.Context, contexts []string, listener net.Listener, tlsConfig *tls.Config) error {
 	m := manager.New(nil)
 	mux := http.NewServeMux()
-	for _, name := range contexts {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(contexts))) {
 		cfg, err := transport.Load(ctx, &transport.LoadOptions{Context: name})
 		if err != nil {
 			return err
@@ -90,10 +95,14 @@ func serve(ctx context.Context, contexts []string, listener net.Listener, tlsCon
 		objects := inventory.NewCache(client, nil)
 		m.AddCache(cmp.Or(name, "objects"), objects)
 		below := strings.TrimSuffix("/"+name, "/")
-		log.Printf("serving on %s%s/", listener.Addr(), below)
-		mux.Handle(below+"/", http.StripPrefix(below, web.Handler(objects, &web.Options{Tokens: tlsConfig != nil})))
+		path := (&url.URL{Path: below + "/"}).EscapedPath()
+		log.Printf("serving on %s%s", listener.Addr(), path)
+		mux.Handle(path, http.StripPrefix(below, web.Handler(objects, &web.Options{Tokens: tlsConfig != nil})))
 	}
-	server := &http.Server{Handler: mux, TLSConfig: tlsConfig, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	server := &http.Server{
+		Handler: mux, TLSConfig: tlsConfig, MaxHeaderBytes: 64 << 10,
+		ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: 2 * timeout,
+	}
 	m.AddServer("pages", manager.HTTPServer(server, listener))
 	return m.Run(ctx)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,9 +36,14 @@ func TestListen_WithoutTLS(t *testing.T) {
 	assert.Nil(t, tlsConfig)
 }
 
-// TestServe_ContextsWithTLS serves two contexts of one cluster to a user with a token.
+// spaced has a context whose name is no path of a URL.
+const spaced = `{apiVersion: v1, kind: Config, contexts: [{name: "east {1}", context: {cluster: sandbox, user: token}}]}`
+
+// TestServe_ContextsWithTLS serves contexts of a cluster to a user with a token.
 func TestServe_ContextsWithTLS(t *testing.T) {
-	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
+	spacedFile := filepath.Join(t.TempDir(), "spaced")
+	require.NoError(t, os.WriteFile(spacedFile, []byte(spaced), 0o600))
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t)+string(filepath.ListSeparator)+spacedFile)
 	token, err := transport.Load(t.Context(), &transport.LoadOptions{Context: "token"})
 	require.NoError(t, err)
 	certificate, key := credentials.NewCertificate(t, "127.0.0.1", time.Now().Add(time.Hour))
@@ -52,30 +58,36 @@ func TestServe_ContextsWithTLS(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- serve(ctx, []string{"admin", "token"}, listener, tlsConfig) }()
+	go func() { served <- serve(ctx, []string{"token", "admin", "east {1}", "admin"}, listener, tlsConfig) }()
 	defer func() {
 		client.CloseIdleConnections()
 		cancel()
 		assert.ErrorIs(t, <-served, context.Canceled)
 	}()
-	get := func(c *assert.CollectT, path, token string) (code int, body string) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+listener.Addr().String()+path, nil)
-		require.NoError(c, err)
+	get := func(t require.TestingT, path, token string) (response *http.Response, body string) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+listener.Addr().String()+path, nil)
+		require.NoError(t, err)
 		request.SetBasicAuth("any", token)
-		response, err := client.Do(request)
-		require.NoError(c, err)
+		response, err = client.Do(request)
+		require.NoError(t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		require.NoError(c, err)
-		return response.StatusCode, string(text)
+		require.NoError(t, err)
+		return response, string(text)
 	}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		for _, path := range []string{"/admin/", "/token/"} {
-			code, body := get(c, path, token.Token.Reveal())
-			assert.Equal(c, http.StatusOK, code, body)
-			assert.Contains(c, body, `<a href="objects?kind=namespaces">`)
-			code, _ = get(c, path, "wrong")
-			assert.Equal(c, http.StatusUnauthorized, code)
-		}
-	}, time.Minute, time.Second/10)
+	realms := map[string]bool{}
+	for _, path := range []string{"/admin/", "/token/", "/east%20%7B1%7D/"} {
+		require.EventuallyWithT(t, func(t *assert.CollectT) {
+			response, body := get(t, path, token.Token.Reveal())
+			assert.Equal(t, http.StatusOK, response.StatusCode, body)
+			assert.Contains(t, body, `<a href="objects?kind=namespaces">`)
+		}, time.Minute, time.Second/10)
+		response, body := get(t, path, "wrong-token")
+		assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
+		assert.NotContains(t, body, "wrong-token")
+		realms[response.Header.Get("WWW-Authenticate")] = true
+	}
+	assert.Len(t, realms, 3, "a browser sends a token to one cluster alone")
+	response, _ := get(t, "/admin/", strings.Repeat("x", 100<<10))
+	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode)
 }

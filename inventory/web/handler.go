@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html/template"
 	"net"
 	"net/http"
@@ -26,10 +27,11 @@ const timeout = 30 * time.Second
 // Options are the options of [Handler].
 type Options struct {
 	// Tokens requires a token of the cluster in each request, as the bearer token, or in a browser as the password. A page has the
-	// objects that the user of the token may list. This needs a server with TLS.
+	// objects that the user of the token may list. This needs a server with TLS. Handlers below different paths have different realms
+	// of Basic authentication: a browser asks for the token of each cluster.
 	//
-	// Without Tokens every client sees all objects of the cache. Requests for other hosts than localhost and loopback addresses are rejected
-	// then: a web site whose name resolves to loopback would read the pages in the user's browser.
+	// Without Tokens every client sees all objects of the cache. Requests are then rejected unless their host is localhost or a loopback
+	// address: a web site may resolve to loopback, and would read the pages in the user's browser.
 	Tokens bool
 }
 
@@ -69,12 +71,12 @@ func (s *server) page(name string, read readFunc) http.HandlerFunc {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		view, err := s.view(r)
 		if err != nil {
-			writeError(w, err)
+			writeError(w, r, err)
 			return
 		}
 		data, err := read(r, view)
 		if err != nil {
-			writeError(w, err)
+			writeError(w, r, err)
 			return
 		}
 		if health := s.objects.Health(); health != nil {
@@ -89,7 +91,7 @@ func (s *server) page(name string, read readFunc) http.HandlerFunc {
 			err = s.templates.ExecuteTemplate(&body, name, data)
 		}
 		if err != nil {
-			writeError(w, err)
+			writeError(w, r, err)
 			return
 		}
 		_, _ = body.WriteTo(w) // the client may be gone
@@ -112,7 +114,7 @@ func (s *server) view(r *http.Request) (*inventory.View, error) {
 	return s.objects.View, nil
 }
 
-func writeError(w http.ResponseWriter, err error) {
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusBadRequest // an invalid query
 	var status apierrors.APIStatus
 	var failed net.Error
@@ -122,7 +124,14 @@ func writeError(w http.ResponseWriter, err error) {
 		code = http.StatusBadGateway
 	}
 	if code == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Basic realm="a token as the password"`)
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Basic realm=%q", "a token for "+prefix(r)+" as the password"))
 	}
 	http.Error(w, err.Error(), code)
+}
+
+// prefix returns the path of the handler's first page, with the prefix that http.StripPrefix has removed. A browser sends the password to
+// all paths of a realm: a realm with the prefix keeps the token of a cluster from the server of the next cluster.
+func prefix(r *http.Request) string {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	return strings.TrimSuffix(path, r.URL.Path) + "/"
 }

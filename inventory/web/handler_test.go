@@ -334,6 +334,17 @@ func TestHandler_Loopback(t *testing.T) {
 	assert.Equal(t, http.StatusMethodNotAllowed, response.Code)
 }
 
+func TestHandler_RealmOfPath(t *testing.T) {
+	pages := web.Handler(inventory.NewCache(client.Connect(t, "admin"), nil), &web.Options{Tokens: true})
+	for path, prefix := range map[string]string{"/": "", "/objects?name=a": "", "/east/": "/east", "/east/object?uid=/": "/east", "/a%20b/objects": "/a b"} {
+		response := httptest.NewRecorder()
+		http.StripPrefix(prefix, pages).ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		assert.Equal(t, http.StatusUnauthorized, response.Code, path)
+		want := `Basic realm="a token for ` + strings.ReplaceAll(prefix, " ", "%20") + `/ as the password"`
+		assert.Equal(t, want, response.Header().Get("WWW-Authenticate"), path)
+	}
+}
+
 // TestHandler_Browser searches for a script in a browser.
 func TestHandler_Browser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
