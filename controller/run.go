@@ -21,6 +21,7 @@ import (
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -257,6 +258,9 @@ func (r *runner[K]) reconcileKeys(ctx, reconcileCtx context.Context) error {
 			r.reconcileAfterWrites(ctx, key, priority)
 			continue
 		}
+		if !r.awaitLease(ctx, reconcileCtx) {
+			return nil
+		}
 		if objects == nil || !r.admit(key, priority) {
 			r.queue.Done(key)
 			continue
@@ -267,6 +271,20 @@ func (r *runner[K]) reconcileKeys(ctx, reconcileCtx context.Context) error {
 			return err
 		}
 	}
+}
+
+// leaseCheckInterval is the time between checks of a lease whose deadline has passed.
+const leaseCheckInterval = 10 * time.Millisecond
+
+// awaitLease returns false once ctx has ended. It returns true before the deadline of the lease. After a suspension of the process, ctx
+// ends later than the deadline: a reconcile that begins meanwhile could overlap with one of the next leader.
+func (r *runner[K]) awaitLease(ctx, reconcileCtx context.Context) bool {
+	for fence.Check(reconcileCtx) != nil {
+		if retry.Sleep(ctx, leaseCheckInterval) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // reconcileKey reconciles an object, and logs and retries a failure. Its error is a panic of OnReconcile.

@@ -18,9 +18,43 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 )
+
+// TestRun_NoReconcileAfterDeadline has a process whose lease ended during a suspension: its ctx ends later.
+func TestRun_NoReconcileAfterDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var isOver atomic.Bool
+		isOver.Store(true)
+		ctx, stop := context.WithCancel(fence.WithCheck(t.Context(), func() error {
+			if isOver.Load() {
+				return leaderelection.ErrLeaseLost
+			}
+			return nil
+		}))
+		var reconciles atomic.Int64
+		objects := running(t, staticSource{"web"})
+		ended := make(chan error, 1)
+		go func() {
+			ended <- controller.Run(ctx, objects, func(context.Context, types.NamespacedName) (time.Duration, error) {
+				reconciles.Add(1)
+				return time.Minute, nil
+			}, nil)
+		}()
+		time.Sleep(time.Second)
+		assert.Zero(t, reconciles.Load())
+		isOver.Store(false) // a renewal had arrived
+		time.Sleep(time.Second)
+		assert.EqualValues(t, 1, reconciles.Load())
+		isOver.Store(true)
+		time.Sleep(5 * time.Minute)
+		assert.EqualValues(t, 1, reconciles.Load())
+		stop()
+		assert.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
 
 // TestRun_LostLeaseEndsReconciles has a leader cut off from the server while a reconcile of its controller is under way:
 // before, or while the controller finishes what it has in hand.

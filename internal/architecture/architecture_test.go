@@ -85,7 +85,7 @@ var allowedImporters = map[string][]string{
 	"internal/atomicfile":      {"discovery", "schema"},
 	"internal/document":        {"discovery", "schema"},
 	"internal/editdistance":    {"restmapper", "schema"},
-	"internal/fence":           {"applyset", "controller/leaderelection", "controller/sharding", "transport"},
+	"internal/fence":           {"applyset", "controller", "controller/leaderelection", "controller/sharding", "transport"},
 	"internal/generated":       {"applyset", "inventory", "plan"},
 	"internal/jsonread":        {"discovery", "schema", "unstructured", "dynamic", "internal/protobuf", "internal/typememory"},
 	"internal/limits":          {"discovery", "dynamic", "stream", "unstructured", "internal/jsonread", "internal/protobuf"},
