@@ -4,14 +4,114 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http/httptest"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
+
+func ExampleConnect() {
+	ctx := context.Background()
+	server := httptest.NewServer(scripted.New(resources)) // in place of a cluster
+	defer server.Close()
+
+	client, err := dynamic.Connect(ctx, &transport.Config{Server: server.URL}) // nil means the result of transport.Load
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	for _, name := range []string{"po", "Pod", "pods.v1", "pod.apps", "podz"} {
+		pods, err := client.Resource(ctx, name)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(pods.Namespace("shop").Path("web"))
+	}
+	// Output:
+	// /api/v1/namespaces/shop/pods/web <nil>
+	// /api/v1/namespaces/shop/pods/web <nil>
+	// the server serves no resource or kind "pods.v1": did you mean pods?
+	// the server serves no resource or kind "pod.apps": did you mean pods?
+	// the server serves no resource or kind "podz": did you mean pods?
+}
+
+// A client over a connection that the program has. Its discovery documents are read when they are needed.
+func ExampleNew() {
+	ctx := context.Background()
+	api := scripted.New(resources)
+	server := httptest.NewServer(api)
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	client := dynamic.New(conn, nil)
+	defer client.Close()
+	fmt.Println("discovery requests:", api.Discoveries())
+	pods, err := client.Resource(ctx, "pods")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("discovery requests:", api.Discoveries(), "for", pods)
+	// Output:
+	// discovery requests: 0
+	// discovery requests: 1 for pods
+}
+
+func ExampleClient_ForPath() {
+	ctx := context.Background()
+	client, closeAll := shopClient()
+	defer closeAll()
+
+	pods, name, err := client.ForPath(ctx, "/api/v1/namespaces/shop/pods/web") // from an audit log, for example
+	if err != nil {
+		log.Fatal(err)
+	}
+	web, err := pods.Get(ctx, name, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(web.GetKind(), web.GetName())
+	fmt.Println(pods.Path(name)) // the inverse
+	// Output:
+	// Pod web
+	// /api/v1/namespaces/shop/pods/web <nil>
+}
+
+// A page is a single request. The list's own metadata has the resourceVersion and the token of the next page.
+func ExampleHandle_ListPage() {
+	ctx := context.Background()
+	api := scripted.New(resources)
+	api.Handle("GET /api/v1/pods",
+		scripted.JSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"next","remainingItemCount":1},"items":[{"metadata":{"name":"db"}}]}`),
+		scripted.JSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"web"}}]}`))
+	client, closeAll := connectTo(api)
+	defer closeAll()
+
+	pods := found(client, "pods").AllNamespaces()
+	opts := &metav1.ListOptions{Limit: 1}
+	for {
+		page, err := pods.ListPage(ctx, opts)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(page.Kind, page.ResourceVersion, page.Items[0].GetName())
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			break
+		}
+	}
+	// Output:
+	// PodList 9 db
+	// PodList 9 web
+}
 
 func ExampleClient_ForKind() {
 	client, closeAll := shopClient() // a program calls dynamic.Connect(ctx, nil)

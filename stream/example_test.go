@@ -9,6 +9,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -25,6 +27,7 @@ const twoPods = `{"items":[
 
 // scripted is a server whose one pod knows the commands that the examples run.
 func scripted() (web pods, stop func()) {
+	archives := make(chan []string, 1) // the file that was copied into the pod
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/pods") {
 			_, _ = io.WriteString(w, twoPods)
@@ -34,7 +37,7 @@ func scripted() (web pods, stop func()) {
 			reject(w, http.StatusForbidden, "Forbidden", "you may not read the logs of web-1")
 			return
 		}
-		if !strings.HasSuffix(r.URL.Path, "/exec") {
+		if r.Header.Get("Upgrade") == "" {
 			_, _ = io.WriteString(w, "GET /\nGET /favicon.ico\n")
 			return
 		}
@@ -44,12 +47,32 @@ func scripted() (web pods, stop func()) {
 			return
 		}
 		defer func() { _ = ws.Close() }()
+		if strings.HasSuffix(r.URL.Path, "/attach") {
+			for _, text := range receive(ws) {
+				if text[0] == 0 {
+					send(ws, "\x01> "+text[1:])
+				}
+			}
+			send(ws, exit3)
+			closeNormally(ws)
+			return
+		}
 		switch command := r.URL.Query()["command"]; command[0] {
 		case "cat":
 			for _, text := range receive(ws) {
 				if text[0] == 0 {
 					send(ws, "\x01"+text[1:])
 				}
+			}
+			send(ws, success)
+		case "sh": // unpacks an archive
+			send(ws, "\x01file\n")
+			received := receive(ws)
+			archives <- received[:len(received)-1]
+			send(ws, success)
+		case "tar":
+			for _, text := range <-archives {
+				send(ws, "\x01"+text[1:])
 			}
 			send(ws, success)
 		case "ls":
@@ -98,6 +121,59 @@ func ExampleExec() {
 	// Output:
 	// the command ended with exit code 3
 	// ls: /none: No such file or directory
+}
+
+// The streams of the container's own process: here an interpreter, which ends with its input.
+func ExampleAttach() {
+	ctx := context.Background()
+	pods, stop := scripted()
+	defer stop()
+
+	err := stream.Attach(ctx, pods, "web-0", &stream.AttachOptions{
+		Container: "app", Stdin: strings.NewReader("1 + 1\n"), Stdout: os.Stdout, // Stdin needs stdin: true in the container's spec
+	})
+	var exited *stream.ExitError
+	if errors.As(err, &exited) {
+		fmt.Println("the process ended with", exited.Code)
+	}
+	// Output:
+	// > 1 + 1
+	// the process ended with 3
+}
+
+func ExampleCopyTo() {
+	ctx := context.Background()
+	pods, stop := scripted()
+	defer stop()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	local := filepath.Join(dir, "price.txt")
+	if err := os.WriteFile(local, []byte("3\n"), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	err = stream.CopyTo(ctx, pods, "web-0", local, "prices/", nil)
+	fmt.Println(err) // the path is the copy's name, not a folder for it
+	err = stream.CopyTo(ctx, pods, "web-0", local, "prices/apple.txt", &stream.CopyOptions{OnProgress: func(p stream.CopyProgress) {
+		fmt.Println("sent", p.Done, "of", p.Size)
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := stream.CopyFrom(ctx, pods, "web-0", "prices/apple.txt", filepath.Join(dir, "copy.txt"), nil); err != nil {
+		log.Fatal(err)
+	}
+	copied, err := os.ReadFile(filepath.Join(dir, "copy.txt"))
+	fmt.Printf("%s%v\n", copied, err)
+	// Output:
+	// copy into pod "web-0": the path "prices/" must be the copy's own: give it a name at its end, such as prices/price.txt
+	// sent 0 of 2
+	// sent 2 of 2
+	// 3
+	// <nil>
 }
 
 func ExampleLogs() {
