@@ -107,6 +107,29 @@ func ExampleSetControllerReference() {
 	// true
 }
 
+// A ConfigMap with several owners is deleted after the last of them. Its controller stays.
+func ExampleSetOwnerReference() {
+	_, web, closeAll := exampleWidgets()
+	defer closeAll()
+
+	api := web.DeepCopy()
+	api.SetName("api")
+	api.SetUID("8")
+	config := &unstructured.Object{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	config.SetName("shared")
+	config.SetNamespace("shop")
+	fmt.Println(controller.SetControllerReference(web, config), controller.SetOwnerReference(api, config))
+	for _, owner := range config.GetOwnerReferences() {
+		fmt.Println(owner.Kind, owner.Name, owner.Controller != nil)
+	}
+	fmt.Println(controller.SetControllerReference(api, config))
+	// Output:
+	// <nil> <nil>
+	// Widget web true
+	// Widget api false
+	// ConfigMap "shared" is controlled by Widget "web" (an object has one controller)
+}
+
 func ExampleRegisterCRDs() {
 	client, closeAll, err := controllertest.ExampleServer(context.Background(), os.Stdout)
 	if err != nil {

@@ -110,3 +110,22 @@ func ExampleClient_WaitForSnapshot() {
 	fmt.Println(snapshot.Groups[0].Name, "after", api.Discoveries(), "requests")
 	// Output: example.com after 3 requests
 }
+
+func ExampleClient_ServerVersion() {
+	api := scripted.New("/v1 pods pod Pod")
+	api.Handle("GET /version", scripted.JSON(`{"major": "1", "minor": "37", "gitVersion": "v1.37.2"}`))
+	server := httptest.NewServer(api)
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	version, err := discovery.New(conn, nil).ServerVersion(context.Background()) // not cached
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(version.GitVersion)
+	// Output: v1.37.2
+}

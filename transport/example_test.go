@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -157,4 +159,18 @@ func ExampleCollectWarnings() {
 	_ = response.Body.Close()
 	fmt.Println(warnings.All())
 	// Output: [unknown field "spec.colour"]
+}
+
+// A program that reaches its cluster only by the user's kubectl.
+func ExampleOpenKubectl() {
+	conn, err := transport.OpenKubectl(context.Background(), &transport.KubectlOptions{
+		Command: "no-such-kubectl", // "" is kubectl in PATH
+		Args:    []string{"--context=staging"},
+	})
+	if err != nil {
+		fmt.Println(errors.Is(err, exec.ErrNotFound))
+		return
+	}
+	defer conn.Close() // ends the process
+	// Output: true
 }
