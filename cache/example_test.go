@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -226,4 +227,86 @@ func ExampleIndexByLabel() {
 	opts := &cache.Options[unstructured.Object]{Indexes: map[string]func(*unstructured.Object) []string{"app": byApp}}
 	_ = opts // cache.New(pods, opts).ByIndex("app", "web")
 	// Output: [web] shop/web-1
+}
+
+func ExampleCache_ByIndex() {
+	ctx, cancel := context.WithCancel(context.Background())
+	configMaps, closeAll := configMapServer(ctx)
+	defer closeAll()
+	defer cancel()
+
+	c := cache.New(configMaps, &cache.Options[unstructured.Object]{
+		Indexes: map[string]func(*unstructured.Object) []string{"app": cache.IndexByLabel[unstructured.Object]("app")},
+	})
+	go func() { _ = c.Run(ctx) }()
+	settings := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "settings", "labels": map[string]any{"app": "web"}}}}
+	stored, err := configMaps.Create(ctx, settings, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.WaitForResourceVersion(ctx, stored.GetResourceVersion()); err != nil { // of a handle that is not tracked
+		log.Fatal(err)
+	}
+	found, err := c.ByIndex("app", "web")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, obj := range found {
+		fmt.Println(obj.GetName())
+	}
+	_, err = c.ByIndex("tier", "front")
+	fmt.Println(err)
+	// Output:
+	// settings
+	// cache /api/v1/namespaces/shop/configmaps: unknown index "tier" (add it to Options.Indexes)
+}
+
+// Changes yields the objects of the cache and then each change. Objects of a namespace that the cache leaves are Removed: they may exist.
+func ExampleCache_SetNamespaces() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := cache.New(pods(""), &cache.Options[unstructured.Object]{Namespaces: []string{"shop"}})
+	go func() { _ = c.Run(ctx) }()
+	if err := c.WaitForSync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for change := range c.Changes(ctx) {
+		if change.Type != dynamic.Synced {
+			fmt.Println(change.Type, change.Object.GetNamespace())
+			if change.Type == cache.Removed {
+				break
+			}
+			continue
+		}
+		if err := c.SetNamespaces(); err != nil { // without an argument the cache becomes empty
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// ADDED shop
+	// REMOVED shop
+}
+
+// A process with a share of the namespaces takes over a second share. Without support of the server, the cache drops the rest itself.
+func ExampleCache_SetShard() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	shares := shard.Split(shard.Namespace, 2)
+	c := cache.New(pods("shop"), &cache.Options[unstructured.Object]{Shard: shares[1]})
+	go func() { _ = c.Run(ctx) }()
+	if err := c.WaitForSync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(shares[0].Matches("shop", ""), len(c.List("", nil)))
+
+	if err := c.SetShard(c.Shard().Union(shares[0])); err != nil {
+		log.Fatal(err)
+	}
+	if err := c.WaitForSync(ctx); err != nil { // for the objects of the gained share
+		log.Fatal(err)
+	}
+	fmt.Println(c.Shard().IsEverything(), len(c.List("", nil)))
+	// Output:
+	// true 0
+	// true 1
 }

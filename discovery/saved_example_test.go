@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
 )
 
 // A snapshot in the folder of a program's source pins what the program works with; a change of the server's shows as a
@@ -91,4 +93,25 @@ func ExampleLoad() {
 		}
 	}
 	// Output: apps/v1, Kind=Deployment at deployments
+}
+
+// A client without a server, for a program that checks names against the resources of a saved snapshot.
+func ExampleNewOffline() {
+	pods := &discovery.Resource{
+		GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		ShortNames: []string{"po"}, Namespaced: true,
+	}
+	saved := &discovery.Snapshot{Groups: []discovery.Group{{Versions: []discovery.Version{{Name: "v1", Resources: []*discovery.Resource{pods}}}}}} // discovery.Load
+
+	client := discovery.NewOffline(saved)
+	found, err := restmapper.New(client).Resource(context.Background(), "po")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found.GVK)
+	_, err = client.ServerVersion(context.Background())
+	fmt.Println(err)
+	// Output:
+	// /v1, Kind=Pod
+	// no server: the client was made with NewOffline
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/inventory"
@@ -35,6 +36,40 @@ func runCache(handler http.Handler) (c *inventory.Cache, stop func()) {
 		client.Close()
 		server.Close()
 	}
+}
+
+// A cache of the kinds of a group. Without Select it has all kinds that the server serves.
+func ExampleNewCache() {
+	ctx, cancel := context.WithCancel(context.Background())
+	server := httptest.NewServer(shop()) // in place of a cluster
+	defer server.Close()
+	client, err := dynamic.Connect(ctx, &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	c := inventory.NewCache(client, &inventory.ListOptions{
+		Select: func(r *discovery.Resource) bool { return r.GVK.Group == "apps" },
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	if err := c.WaitForSync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	page, err := c.Query(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, entry := range page.Entries {
+		fmt.Println(entry.APIResource().GVK.Kind, entry.Namespace, entry.Name)
+	}
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// Deployment a web
+	// ReplicaSet a web-5
+	// run a cache of all kinds: context canceled
 }
 
 func ExampleView_Query() {

@@ -168,9 +168,9 @@ func ExampleOpenKubectl() {
 		Args:    []string{"--context=staging"},
 	})
 	if err != nil {
-		fmt.Println(errors.Is(err, exec.ErrNotFound))
+		fmt.Println("kubectl is missing:", errors.Is(err, exec.ErrNotFound))
 		return
 	}
 	defer conn.Close() // ends the process
-	// Output: true
+	// Output: kubectl is missing: true
 }

@@ -2,7 +2,10 @@ package sharding_test
 
 import (
 	"context"
+	"fmt"
+	"log"
 	"log/slog"
+	"net/http/httptest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,7 +14,9 @@ import (
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/sharding"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/shard"
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -39,4 +44,26 @@ func ExampleGroup_Run() {
 		})
 	}
 	_ = run
+}
+
+// A group that divides the namespaces, so that each member has the same number.
+func ExampleListNamespaces() {
+	ctx := context.Background()
+	api := scripted.New("cluster /v1 namespaces namespace Namespace")
+	api.Handle("GET /api/v1/namespaces", scripted.JSON(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},
+		"items":[{"metadata":{"name":"home"}},{"metadata":{"name":"shop"}}]}`))
+	server := httptest.NewServer(api) // in place of a cluster
+	defer server.Close()
+	client, err := dynamic.Connect(ctx, &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	namespaces, err := client.Resource(ctx, "namespaces")
+	if err != nil {
+		log.Fatal(err)
+	}
+	opts := &sharding.Options{By: shard.Namespace, Namespaces: sharding.ListNamespaces(namespaces)} // of sharding.New
+	fmt.Println(opts.Namespaces(ctx))
+	// Output: [home shop] <nil>
 }

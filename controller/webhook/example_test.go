@@ -40,6 +40,16 @@ func ExampleValidate() {
 	// Output: {"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"7","allowed":false,"status":{"metadata":{},"status":"Failure","message":"the label team is required","reason":"Forbidden","code":403}}}
 }
 
+func ExampleRequest_Audit() {
+	h := webhook.Validate(func(_ context.Context, r *webhook.Request[unstructured.Object]) error {
+		r.Audit("team", "unknown") // an annotation of the server's audit event
+		return nil
+	}, nil)
+	send(h, createPod)
+	// Output:
+	// {"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"7","allowed":true,"auditAnnotations":{"team":"unknown"}}}
+}
+
 func ExampleMutate() {
 	h := webhook.Mutate(func(_ context.Context, r *webhook.Request[unstructured.Object]) (*unstructured.Object, error) {
 		r.Object.SetLabels(map[string]string{"team": "shop"})
