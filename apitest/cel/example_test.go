@@ -3,10 +3,12 @@ package cel_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"strings"
 
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/cel"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -55,4 +57,29 @@ metadata: {name: web, namespace: default}
 		}
 	}
 	return nil
+}
+
+// Rules of definitions are evaluated at each write.
+func ExampleRules() {
+	ctx := context.Background()
+	definition, err := unstructured.Decode([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+			"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"size": {
+				"type": "integer", "x-kubernetes-validations": [{"rule": "self % 2 == 1", "message": "must be odd"}]}}}}}]}}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	server, err := apitest.Start(&apitest.Options{InMemory: true, Rules: cel.Rules{}, Objects: []*unstructured.Object{definition}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	widgets, err := server.Client().Resource(ctx, "widgets")
+	if err != nil {
+		log.Fatal(err)
+	}
+	widget := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}, "size": int64(2)}}
+	_, err = widgets.Namespace("default").Create(ctx, widget, nil)
+	fmt.Println(err)
+	// Output:
 }

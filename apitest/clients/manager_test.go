@@ -187,25 +187,24 @@ func TestRunManager_RejectsOtherQueues(t *testing.T) {
 }
 
 func ExampleRunManager() {
-	testReconciler := func(t *testing.T) {
-		t.Helper()
-		simulate.Test(t, &simulate.Scenario{
-			Run: func(ctx context.Context, p *simulate.Process) error {
-				return clients.RunManager(ctx, p, manager.Options{}, func(m manager.Manager) error {
-					reconciler := &secretReconciler{Client: m.GetClient(), isCorrected: true}
-					return builder.ControllerManagedBy(m).For(&corev1.ConfigMap{}).Complete(reconciler)
-				})
-			},
-			Steps: []simulate.Step{{Name: "creates a ConfigMap", Do: func(ctx context.Context, c *dynamic.Client) error {
-				configMaps, err := c.Resource(ctx, "configmaps")
-				if err != nil {
-					return err
-				}
-				obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "app"}}}
-				_, err = configMaps.Namespace("default").Create(ctx, obj, nil)
+	t := new(testing.T) // of func TestReconciler_Simulated(t *testing.T)
+	failure := simulate.Find(t, &simulate.Scenario{
+		Run: func(ctx context.Context, p *simulate.Process) error {
+			return clients.RunManager(ctx, p, manager.Options{}, func(m manager.Manager) error {
+				reconciler := &secretReconciler{Client: m.GetClient(), isCorrected: true}
+				return builder.ControllerManagedBy(m).For(&corev1.ConfigMap{}).Complete(reconciler)
+			})
+		},
+		Steps: []simulate.Step{{Name: "creates a ConfigMap", Do: func(ctx context.Context, c *dynamic.Client) error {
+			configMaps, err := c.Resource(ctx, "configmaps")
+			if err != nil {
 				return err
-			}}},
-		}, &simulate.Options{Seeds: 1000})
-	}
-	_ = testReconciler // func TestReconciler_Simulated(t *testing.T)
+			}
+			obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "app"}}}
+			_, err = configMaps.Namespace("default").Create(ctx, obj, nil)
+			return err
+		}}},
+	}, &simulate.Options{Seeds: 3})
+	fmt.Println(failure == nil)
+	// Output:
 }

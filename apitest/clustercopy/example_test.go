@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/anykind/anykind/apitest"
 	"github.com/anykind/anykind/apitest/clustercopy"
@@ -70,5 +72,39 @@ func ExampleOf() {
 		log.Fatal(err)
 	}
 	fmt.Println(taken.Objects[0])
+	// Output: Pod shop/web
+}
+
+// The file of a copy, which anyctl or a program has written. Names of files that end in .gz are compressed.
+func ExampleReadFile() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "cluster.json.gz")
+	taken, err := clustercopy.Of(&unstructured.Object{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := taken.WriteFile(path); err != nil {
+		log.Fatal(err)
+	}
+
+	read, err := clustercopy.ReadFile(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server, err := apitest.Start(&apitest.Options{InMemory: true, Copy: read})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	fmt.Println(read.Objects[0])
+	for _, difference := range server.CopyDifferences() { // between the objects of the copy and the server
+		fmt.Println(difference)
+	}
 	// Output: Pod shop/web
 }
