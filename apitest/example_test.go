@@ -204,4 +204,6 @@ func ExampleTooManyRequests() {
 	seconds, isKnown := apierrors.SuggestsClientDelay(apitest.TooManyRequests(time.Minute))
 	fmt.Println(seconds, isKnown)
 	// Output:
+	// true
+	// 60 true
 }

@@ -81,5 +81,5 @@ func ExampleRules() {
 	widget := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}, "size": int64(2)}}
 	_, err = widgets.Namespace("default").Create(ctx, widget, nil)
 	fmt.Println(err)
-	// Output:
+	// Output: Widget.example.com "web" is invalid: size: Invalid value: 2: must be odd
 }

@@ -35,4 +35,8 @@ func ExampleNew() {
 		fmt.Println(action.GetVerb(), action.GetResource().Resource, action.GetNamespace())
 	}
 	// Output:
+	// ConfigMap "settings" is invalid: data[not a key]: Invalid value: "not a key": a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')
+	// get configmaps shop
+	// update configmaps shop
+	// update configmaps shop
 }

@@ -206,5 +206,5 @@ func ExampleRunManager() {
 		}}},
 	}, &simulate.Options{Seeds: 3})
 	fmt.Println(failure == nil)
-	// Output:
+	// Output: true
 }

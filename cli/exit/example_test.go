@@ -28,3 +28,16 @@ func ExampleReport() {
 	// 3
 	// 0
 }
+
+// The usage below an error, as kubectl prints it.
+func ExampleWithHelp() {
+	err := exit.WithHelp(errors.New("no shop is given"), "\nSee 'shopctl open --help'")
+	fmt.Println(exit.Report(os.Stdout, err))
+	fmt.Println(exit.Report(os.Stdout, exit.WithText(err, "The shop is missing.")))
+	// Output:
+	// error: no shop is given
+	// See 'shopctl open --help'
+	// 1
+	// error: The shop is missing.
+	// 1
+}

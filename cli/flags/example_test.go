@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
 
 	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
 // A program with a flag --server of its own, and -n for something else, leaves kubectl's flags out.
@@ -84,4 +86,39 @@ func ExampleConnection_Config() {
 	fmt.Println(cfg.Server, cfg.Namespace, cfg.Impersonate.User, cfg.Token)
 	// Output:
 	// https://127.0.0.1:6443 shop bob REDACTED
+}
+
+// A client of the flags. All calls return the same client.
+func ExampleConnection_Client() {
+	ctx := context.Background()
+	api := scripted.New("/v1 configmaps configmap ConfigMap")
+	api.Handle("GET /api/v1/namespaces/shop/configmaps/settings", scripted.JSON(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"}}`))
+	server := httptest.NewServer(api) // in place of a cluster
+	defer server.Close()
+	fs := pflag.NewFlagSet("shopctl", pflag.ContinueOnError)
+	connection := &flags.Connection{} // NewConnection also has kubectl's discovery cache
+	connection.AddFlags(fs)
+	if err := fs.Parse([]string{"--kubeconfig", os.DevNull, "--server", server.URL, "-n", "shop"}); err != nil {
+		log.Fatal(err)
+	}
+	defer connection.Close()
+
+	client, err := connection.Client(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	namespace, isSet, err := connection.Namespace(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	configMaps, err := client.Resource(ctx, "configmaps")
+	if err != nil {
+		log.Fatal(err)
+	}
+	settings, err := configMaps.Namespace(namespace).Get(ctx, "settings", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(settings.GetName(), namespace, isSet)
+	// Output: settings shop true
 }

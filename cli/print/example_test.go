@@ -5,10 +5,13 @@ import (
 	"log"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -61,6 +64,52 @@ func ExampleFlags() {
 	//   resourceVersion: ""
 	// configmap/one
 	// configmap/two
+}
+
+// The name that kubectl prints with -o name.
+func ExampleName() {
+	fmt.Println(print.Name(&unstructured.Object{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
+	}}))
+	// Output: deployment.apps/web
+}
+
+// Rows of the server's tables, which [dynamic.Handle.Tables] and the targets of package resource yield. Wide columns need -o wide.
+func ExampleFlags_Rows() {
+	columns := []metav1.TableColumnDefinition{{Name: "Name", Type: "string"}, {Name: "Restarts", Type: "integer"}, {Name: "Node", Type: "string", Priority: 1}}
+	rows := func(yield func(*dynamic.TableRow, error) bool) {
+		_ = yield(&dynamic.TableRow{Columns: columns, Cells: []any{"db", int64(0), "one"}}, nil) &&
+			yield(&dynamic.TableRow{Columns: columns, Cells: []any{"web", int64(2), "two"}}, nil)
+	}
+	for _, format := range []string{"", "wide"} {
+		output := print.NewFlags()
+		output.Output = format
+		if err := output.Rows(os.Stdout, &print.TableOptions{WithSeparator: format != ""}, rows); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// NAME   RESTARTS
+	// db     0
+	// web    2
+	//
+	// NAME   RESTARTS   NODE
+	// db     0          one
+	// web    2          two
+}
+
+// A condition in jq, as in --where.
+func ExampleParseWhere() {
+	isRed, err := print.ParseWhere(`.data.color == "red"`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, obj := range slices.SortedFunc(slices.Values(configMaps()), func(a, b *unstructured.Object) int { return strings.Compare(a.GetName(), b.GetName()) }) {
+		fmt.Println(isRed.Match(obj))
+	}
+	// Output:
+	// false <nil>
+	// true <nil>
 }
 
 // A line for each changed object, unless -o names a format.

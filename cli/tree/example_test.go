@@ -4,34 +4,49 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http/httptest"
 	"os"
 	"time"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/resource"
 	"github.com/anykind/anykind/cli/tree"
+	"github.com/anykind/anykind/internal/testing/scripted"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
 
 // All that a deployment owns, and its own owners.
 func ExampleFind() {
-	find := func(ctx context.Context, connection *flags.Connection) error {
-		client, err := connection.Client(ctx)
-		if err != nil {
-			return err
-		}
-		finder := &resource.Finder{Connection: connection}
-		found, err := tree.Find(ctx, client, finder.Objects(ctx, []string{"deploy/web"}, true), nil)
-		if err != nil {
-			return err
-		}
-		for _, err := range found.Unread {
-			log.Printf("not in the tree: %v", err)
-		}
-		return tree.Write(os.Stdout, found, nil)
+	ctx := context.Background()
+	const web = `"metadata":{"namespace":"shop","name":"web","uid":"u1"}`
+	const pod = `"metadata":{"namespace":"shop","name":"web-1","uid":"u2","ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web","uid":"u1","controller":true}]}`
+	api := scripted.New("apps/v1 deployments deployment Deployment deploy\n/v1 pods pod Pod")
+	api.Handle("GET /apis/apps/v1/namespaces/shop/deployments/web", scripted.JSON(`{"apiVersion":"apps/v1","kind":"Deployment",`+web+`}`))
+	api.Handle("GET /apis/apps/v1/namespaces/shop/deployments", scripted.JSON(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[{`+web+`}]}`))
+	api.Handle("GET /api/v1/namespaces/shop/pods", scripted.JSON(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[{`+pod+`}]}`))
+	api.Handle("GET /api/v1/namespaces/shop/pods/web-1", scripted.JSON(`{"apiVersion":"v1","kind":"Pod",`+pod+`,"status":{"phase":"Pending"}}`))
+	server := httptest.NewServer(api) // in place of a cluster
+	defer server.Close()
+	connection := &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"}
+	defer connection.Close()
+
+	client, err := connection.Client(ctx)
+	if err != nil {
+		log.Fatal(err)
 	}
-	_ = find
+	finder := &resource.Finder{Connection: connection}
+	found, err := tree.Find(ctx, client, finder.Objects(ctx, []string{"deploy/web"}, true), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, root := range found.Roots {
+		fmt.Println(root.Object.GetName(), "owns", len(root.Owned), "pod:", root.Owned[0].Object.GetName())
+	}
+	fmt.Println(found.Unread) // errors of kinds that could not be listed
+	// Output:
+	// web owns 1 pod: web-1
+	// []
 }
 
 func ExampleWrite() {
