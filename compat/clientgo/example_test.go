@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log"
 	"net/http/httptest"
+	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/anykind/anykind/compat/clientgo"
 	"github.com/anykind/anykind/dynamic"
@@ -76,6 +78,41 @@ func ExampleNewRESTClientGetter() {
 	}
 	fmt.Println(mapper.ResourceFor(schema.GroupVersionResource{Resource: "configmap"}))
 	// Output: /v1, Resource=configmaps <nil>
+}
+
+// The flags of a kubectl plugin. They may be parsed after the call. Discovery and mapping are anykind's.
+func ExampleWrapRESTClientGetter() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	server := httptest.NewServer(scripted.New("apps/v1 deployments deployment Deployment deploy"))
+	defer server.Close()
+	flags := genericclioptions.NewConfigFlags(false)
+	getter := clientgo.WrapRESTClientGetter(ctx, flags, nil)
+	*flags.KubeConfig = os.DevNull // flags.AddFlags, in a plugin
+	*flags.APIServer = server.URL
+	*flags.Namespace = "shop"
+
+	mapper, err := getter.ToRESTMapper()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mapper.ResourceFor(schema.GroupVersionResource{Resource: "deploy"}))
+	config, err := getter.ToRESTConfig() // for clientsets: its requests use the same connection
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(config.Host == server.URL)
+	fmt.Println(getter.ToRawKubeConfigLoader().Namespace())
+	discovery, err := getter.ToDiscoveryClient()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(discovery.Fresh())
+	// Output:
+	// apps/v1, Resource=deployments <nil>
+	// true
+	// shop true <nil>
+	// false
 }
 
 // Code that takes informers of client-go.

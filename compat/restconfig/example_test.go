@@ -65,3 +65,17 @@ func ExampleToConn() {
 	fmt.Println(settings.Object["data"])
 	// Output: map[color:red]
 }
+
+// A program with settings of its own in a rest.Config: the login of the connection, and the user agent of the config.
+func ExampleWithConn() {
+	config := &rest.Config{Host: "https://127.0.0.1:6443", BearerToken: "secret", UserAgent: "shop/1.0"}
+	conn, err := restconfig.ToConn(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	config = restconfig.WithConn(config, conn)
+	fmt.Println(config.Host, config.UserAgent, config.BearerToken == "") // the connection adds the token to requests
+	// Output: https://127.0.0.1:6443 shop/1.0 true
+}

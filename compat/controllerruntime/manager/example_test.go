@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/anykind/anykind/compat/controllerruntime"
@@ -23,4 +24,18 @@ func ExampleConfigure() {
 	// mgr, err := ctrl.NewManager(config, options)
 	fmt.Println(config.Host, options.NewCache != nil, options.NewClient != nil, options.MapperProvider != nil, options.Metrics.BindAddress)
 	// Output: https://127.0.0.1:6443 true true true 0
+}
+
+// A second cluster of a manager.
+func ExampleConfigureCluster() {
+	from, err := controllerruntime.FromConfig(context.Background(), &rest.Config{Host: "https://127.0.0.1:6443"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	config, overAnykind := manager.ConfigureCluster(from)
+	// second, err := cluster.New(config, overAnykind, func(o *cluster.Options) { o.Scheme = scheme })
+	var options cluster.Options
+	overAnykind(&options)
+	fmt.Println(config.Host, options.NewCache != nil, options.NewClient != nil, options.MapperProvider != nil)
+	// Output: https://127.0.0.1:6443 true true true
 }
