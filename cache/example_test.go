@@ -261,7 +261,7 @@ func ExampleCache_ByIndex() {
 	// cache /api/v1/namespaces/shop/configmaps: unknown index "tier" (add it to Options.Indexes)
 }
 
-// Changes yields the objects of the cache and then each change. Objects of a namespace that the cache leaves are Removed: they may exist.
+// An object of a namespace that the cache leaves has a change of type Removed, and not Deleted: it may exist.
 func ExampleCache_SetNamespaces() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -83,7 +83,7 @@ func serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 			"spec": {"type": "object", "properties": {"teeth": {"type": "integer"}}}}}}}}`)
 }
 
-// Kinds of definitions that are not on a server yet.
+// A program checks definitions before they are on a server.
 func ExampleNewOffline() {
 	offline, err := schema.NewOffline("") // or a folder of Client.Save, with the kinds of a server
 	if err != nil {

@@ -59,7 +59,7 @@ metadata: {name: web, namespace: default}
 	return nil
 }
 
-// Rules of definitions are evaluated at each write.
+// The rules of a definition are evaluated at each write.
 func ExampleRules() {
 	ctx := context.Background()
 	definition, err := unstructured.Decode([]byte(`{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -74,7 +74,7 @@ func ExampleName() {
 	// Output: deployment.apps/web
 }
 
-// Rows of the server's tables, which [dynamic.Handle.Tables] and the targets of package resource yield. Wide columns need -o wide.
+// The rows are those of [dynamic.Handle.Tables] and of targets of package resource. A column with a priority needs -o wide.
 func ExampleFlags_Rows() {
 	columns := []metav1.TableColumnDefinition{{Name: "Name", Type: "string"}, {Name: "Restarts", Type: "integer"}, {Name: "Node", Type: "string", Priority: 1}}
 	rows := func(yield func(*dynamic.TableRow, error) bool) {

@@ -1,4 +1,4 @@
-// Package exampletest has a testing.TB for Examples, which have none.
+// Package exampletest has a testing.TB for Examples.
 package exampletest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// T is a testing.TB that prints logged lines. Methods that are not listed here panic.
+// T is a testing.TB that prints logged lines. All methods without a declaration here panic.
 type T struct {
 	testing.TB
 
@@ -37,7 +37,7 @@ func (t *T) Helper() {}
 // Name returns the name of a test.
 func (t *T) Name() string { return "TestShop" }
 
-// Context returns a context that ends with the test.
+// Context returns a context of the test.
 func (t *T) Context() context.Context { return t.ctx }
 
 // Cleanup registers a function for the end of the test.
