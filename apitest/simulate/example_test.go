@@ -50,13 +50,13 @@ func copySettings(ctx context.Context, p *simulate.Process) error {
 		if err != nil {
 			return err
 		}
-		switch change.Type {
-		case watch.Added:
+		if change.Type == watch.Added {
 			duplicate := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "settings-copy"}}}
 			if _, err := configMaps.Create(ctx, duplicate, nil); err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}
-		case watch.Deleted:
+		}
+		if change.Type == watch.Deleted {
 			if _, err := configMaps.Delete(ctx, "settings-copy", nil); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
