@@ -158,7 +158,7 @@ func checkNotifier(ctx context.Context, client *dynamic.Client, out *output) err
 		before := ""
 		after := ""
 		switch _, err := fmt.Sscanf(line, "mine: %s changed from %s to %s", &name, &before, &after); {
-		case strings.Contains(line, "no longer watching"):
+		case strings.Contains(line, "no longer watching"), strings.Contains(line, " has "):
 		case err != nil:
 			return fmt.Errorf("not a change of an image: %q", line)
 		case before >= after:
