@@ -13,6 +13,37 @@ import (
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
+// A release is applied in the order of its objects, pruned and awaited. Delete ends it.
+func ExampleSet_Apply() {
+	release := func(ctx context.Context, client *dynamic.Client) error {
+		objects, err := manifest.Reader{Paths: []string{"deploy/"}}.Read(ctx)
+		if err != nil {
+			return err
+		}
+		set := applyset.New(client, applyset.Parent{Namespace: "shop", Name: "web"}, nil)
+		events, err := set.Apply(ctx, objects, nil)
+		for _, event := range events { // also those before an error
+			fmt.Println(event.Object, event.Action, event.Reason)
+		}
+		if err != nil {
+			return err
+		}
+		if err := set.Wait(ctx, objects, nil); err != nil {
+			return err
+		}
+		states, err := set.Status(ctx, objects)
+		if err != nil {
+			return err
+		}
+		for _, state := range states {
+			fmt.Println(state.Object, state.Readiness, state.Drift)
+		}
+		_, err = set.Delete(ctx, nil)
+		return err
+	}
+	_ = release
+}
+
 // Objects of kubectl apply become objects of a set. Fields that left the manifests are removed by Apply.
 func ExampleSet_Adopt() {
 	adopt := func(ctx context.Context, client *dynamic.Client, objects []*manifest.Object) error {
