@@ -1,2 +1,2 @@
-// Package guide has tests alone. They run the programs of the pages of docs on a real API server.
+// Package guide has tests alone. They run the programs of the pages of docs on a real API server, and check links and Examples.
 package guide
