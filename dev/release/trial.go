@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/anykind/anykind/dev/internal/page"
 )
 
 // trialStep is a task of a new user: a script in a new module with files. It must print want.
@@ -95,7 +97,7 @@ func (u *user) try(ctx context.Context, root string) error {
 		fmt.Printf("release: %s (%s)\n%s\n", step.name, took, printed)
 		table += fmt.Sprintf("| %s | [%s](%s) | %d | %s |\n", step.name, strings.TrimPrefix(step.page, "../"), step.page, strings.Count(script, "\n"), took)
 	}
-	return replaceBetween(filepath.Join(root, "docs", "START.md"), "<!-- trial: written by make trial -->\n", "<!-- trial: end -->", table)
+	return page.Write(filepath.Join(root, "docs", "START.md"), "<!-- trial: written by make trial -->\n", "<!-- trial: end -->", table)
 }
 
 // trialFile returns a file of the released checkout, or a program of a page for "PAGE#N".
@@ -114,18 +116,4 @@ func (u *user) trialFile(source string) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s has %d programs", path, n)
-}
-
-// replaceBetween replaces the text between two lines of a file.
-func replaceBetween(path, begin, end, text string) error {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, hasBegin := strings.Cut(string(content), begin)
-	_, after, hasEnd := strings.Cut(rest, end)
-	if !hasBegin || !hasEnd {
-		return fmt.Errorf("%s has no lines %q and %q", path, begin, end)
-	}
-	return os.WriteFile(path, []byte(before+begin+text+end+after), 0o644) //nolint:gosec // as other documents
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/anykind/anykind/dev/internal/page"
 )
 
 // table has a row for each module and a column for each version.
@@ -34,23 +34,6 @@ func (t *table) markdown() string {
 }
 
 // write replaces the table between the markers of a page.
-func (t *table) write(page string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	changed, err := replaceTable(string(text), t.markdown())
-	if err != nil {
-		return fmt.Errorf("write %s: %w", page, err)
-	}
-	return os.WriteFile(page, []byte(changed), 0o644) //nolint:gosec // a page of the repository
-}
-
-func replaceTable(page, markdown string) (string, error) {
-	before, rest, found := strings.Cut(page, beginMarker)
-	_, after, ended := strings.Cut(rest, endMarker)
-	if !found || !ended {
-		return "", errors.New("markers of the table missing")
-	}
-	return before + beginMarker + markdown + endMarker + after, nil
+func (t *table) write(path string) error {
+	return page.Write(path, beginMarker, endMarker, t.markdown())
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/modfile"
+
+	"github.com/anykind/anykind/dev/internal/page"
 )
 
 const goMod = `module github.com/anykind/anykind/compat
@@ -54,12 +56,12 @@ func TestSetVersion_OlderThanRequired(t *testing.T) {
 	assert.Equal(t, "v0.34.0", oldest)
 }
 
-func TestReplaceTable_BetweenMarkers(t *testing.T) {
+func TestTable_BetweenMarkers(t *testing.T) {
 	results := &table{versions: []string{"v0.34.0", "v0.37.2"}, rows: []row{{"example.com/m", []string{"needs v0.37.2", "passes"}}}}
-	page, err := replaceTable("a\n"+beginMarker+"old\n"+endMarker+"\nb\n", results.markdown())
+	text, err := page.Replace("a\n"+beginMarker+"old\n"+endMarker+"\nb\n", beginMarker, endMarker, results.markdown())
 	require.NoError(t, err)
-	assert.Equal(t, "a\n"+beginMarker+"| module | v0.34.0 | v0.37.2 |\n|---|---|---|\n| `example.com/m` | needs v0.37.2 | passes |\n"+endMarker+"\nb\n", page)
-	_, err = replaceTable("a\n"+endMarker, "")
+	assert.Equal(t, "a\n"+beginMarker+"| module | v0.34.0 | v0.37.2 |\n|---|---|---|\n| `example.com/m` | needs v0.37.2 | passes |\n"+endMarker+"\nb\n", text)
+	_, err = page.Replace("a\n"+endMarker, beginMarker, endMarker, "")
 	require.Error(t, err)
 }
 
