@@ -3,6 +3,7 @@ package jsonread
 import (
 	"hash/maphash"
 	"io"
+	"time"
 	"weak"
 
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,8 +19,9 @@ type Interner struct {
 	seed maphash.Seed
 	// recent maps JSON to the values added or found in this generation. older is the previous generation's map.
 	recent, older map[string]any
-	size          int64    // memory of the values in recent, as charged by a Reader
-	lookups       int      // in this generation
+	size          int64 // memory of the values in recent, as charged by a Reader
+	lookups       int   // in this generation
+	began         time.Time
 	seen          []uint32 // hash slots for JSON seen once; a collision overwrites a slot
 	hits          [256]hitCounter
 	fieldName     string // of the value being read, or of the list around it
@@ -27,9 +29,13 @@ type Interner struct {
 }
 
 const (
-	maxInternedJSON    = 32 << 10 // bytes
-	maxGenerationSize  = 48 << 20 // bytes of memory, from about 4 MiB of usual JSON
-	maxLookups         = 1 << 17  // in a generation
+	maxInternedJSON   = 32 << 10 // bytes
+	maxGenerationSize = 48 << 20 // bytes of memory, from about 4 MiB of usual JSON
+	maxLookups        = 1 << 17  // in a generation
+	// maxGenerationAge bounds the memory of a slow stream, which would need hours for maxLookups. It is checked once in
+	// lookupsPerCheck lookups.
+	maxGenerationAge   = 5 * time.Minute
+	lookupsPerCheck    = 1 << 6
 	seenSlots          = 1 << 11
 	maxScore, minScore = 8, -4
 	probedOf256        = 8
@@ -44,6 +50,7 @@ func NewInterner() *Interner {
 		MinDigested: minDigested,
 		seed:        maphash.MakeSeed(),
 		recent:      map[string]any{},
+		began:       time.Now(),
 		seen:        make([]uint32, seenSlots),
 		versions: previousVersions{
 			seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
@@ -87,11 +94,12 @@ func (c *hitCounter) shouldProbe() bool {
 }
 
 func (in *Interner) lookup(text []byte, size int64) (v any, found bool) {
-	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationSize {
+	if in.lookups++; in.isGenerationOver() {
 		in.older = in.recent
 		in.recent = make(map[string]any, len(in.older))
 		in.size = 0
 		in.lookups = 0
+		in.began = time.Now()
 	}
 	if v, found = in.recent[string(text)]; found {
 		return v, true
@@ -100,6 +108,11 @@ func (in *Interner) lookup(text []byte, size int64) (v any, found bool) {
 		in.add(string(text), v, size)
 	}
 	return v, found
+}
+
+func (in *Interner) isGenerationOver() bool {
+	return in.lookups > maxLookups || in.size > maxGenerationSize ||
+		in.lookups%lookupsPerCheck == 0 && time.Since(in.began) > maxGenerationAge
 }
 
 func (in *Interner) add(text string, v any, size int64) {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -89,6 +91,23 @@ func TestInterner_IsBounded(t *testing.T) {
 	assert.NotContains(t, interner.recent, `{"mine":1}`)
 	assert.NotContains(t, interner.older, `{"mine":1}`, "what does not come any more is forgotten")
 	assert.Contains(t, interner.recent, `{"other":1}`)
+}
+
+// TestInterner_SlowStream reads objects that come twice and never again, one each second.
+func TestInterner_SlowStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		interner := NewInterner()
+		for i := range 3600 {
+			obj := fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","metadata":{"labels":{"app":"web"},"annotations":{"time":"%d"}}}`, i)
+			interner.hits = [256]hitCounter{} // else it would give up
+			decodeAll(t, interner, objects(obj, obj))
+			time.Sleep(time.Second)
+		}
+		const valuesInAge = int(maxGenerationAge / time.Second)
+		assert.Less(t, len(interner.recent), 2*valuesInAge)
+		assert.Less(t, len(interner.older), 2*valuesInAge)
+		assert.Contains(t, interner.recent, `{"app":"web"}`, "what still comes is kept")
+	})
 }
 
 func TestInterner_RarelyProbesFieldsWithoutHits(t *testing.T) {
