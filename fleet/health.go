@@ -82,7 +82,7 @@ func (c *Cache[T]) Health() error {
 	return err
 }
 
-// health also returns the time until a connecting cluster is failing; 0 means none.
+// health also returns the time until a cluster that connects now is failing, at most; 0 means that no cluster connects.
 func (c *Cache[T]) health() (wait time.Duration, err error) {
 	select {
 	case <-c.stopped:
@@ -90,10 +90,11 @@ func (c *Cache[T]) health() (wait time.Duration, err error) {
 	default:
 	}
 	if !c.started.Load() {
-		return 0, fmt.Errorf("cache of %s: not synced: Run has not been called", c.resource)
+		return maxSilence, fmt.Errorf("cache of %s: not synced: Run has not been called", c.resource)
 	}
-	if !c.fleet.hasSynced() || !c.hasUpdated() {
-		return 0, fmt.Errorf("cache of %s: not synced: the clusters are not known yet", c.resource)
+	isUpdated := c.fleet.hasSynced() && c.hasUpdated()
+	if !isUpdated {
+		wait = maxSilence
 	}
 	var failing []Status
 	count := 0
@@ -110,20 +111,22 @@ func (c *Cache[T]) health() (wait time.Duration, err error) {
 		}
 	}
 	c.mu.Lock()
-	c.settled = c.settled || connecting == 0
+	c.settled = c.settled || isUpdated && connecting == 0
 	settled := c.settled
 	c.mu.Unlock()
 	switch {
+	case !settled && !isUpdated:
+		return wait, fmt.Errorf("cache of %s: not synced: the clusters are not known yet", c.resource)
 	case !settled:
 		return wait, fmt.Errorf("cache of %s: not synced: %d of %d clusters are connecting", c.resource, connecting, count)
 	case len(failing) == 0:
-		return 0, nil
+		return wait, nil
 	}
 	reasons := joinReasons(failing)
 	if len(failing) == count {
-		return 0, fmt.Errorf("cache of %s: all clusters are failing: %w", c.resource, reasons)
+		return wait, fmt.Errorf("cache of %s: all clusters are failing: %w", c.resource, reasons)
 	}
-	return 0, &cache.RejectedError{Cache: c.resource, Err: fmt.Errorf("%d of %d clusters are failing: %w", len(failing), count, reasons)}
+	return wait, &cache.RejectedError{Cache: c.resource, Err: fmt.Errorf("%d of %d clusters are failing: %w", len(failing), count, reasons)}
 }
 
 // hasUpdated reports whether the cache has the clusters that the fleet selects.
@@ -158,7 +161,7 @@ func joinReasons(failing []Status) (joined error) {
 	return joined
 }
 
-// WaitForSync waits until every cluster has synced or is failing. A cluster that does not respond counts as failing after ten seconds. If
+// WaitForSync waits until every cluster has synced or is failing, also a cluster that was added or selected since. A cluster that does not respond counts as failing after ten seconds. If
 // some clusters are failing, it returns a *[cache.RejectedError] as [Cache.Health] does, and Run continues to connect to them. It
 // returns Run's error if Run ends first, and ctx's error if ctx ends first. A controller of [Run] needs no WaitForSync: it reconciles
 // each cluster as soon as the cluster has synced.
@@ -169,11 +172,8 @@ func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 	defer stopFleet()
 	for {
 		wait, err := c.health()
-		if c.hasSettled() {
-			return err
-		}
 		if wait == 0 {
-			wait = maxSilence
+			return err
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -189,10 +189,4 @@ func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 		}
 		timer.Stop()
 	}
-}
-
-func (c *Cache[T]) hasSettled() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.settled
 }
