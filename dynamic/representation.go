@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -133,6 +134,20 @@ func (e *endpoint) doAs(ctx context.Context, request *transport.Request, isList 
 // those with a field that the table lacks in a response of this server. Its nil value selects none.
 type contentTypes struct {
 	jsonOnly sync.Map // schema.GroupVersionKind: struct{}
+}
+
+// JSONKinds returns the kinds that were requested as protobuf, and are requested as JSON from then on, sorted: a response had a field that
+// the recorded table lacks, as those of newer servers may. It is empty without transport.Options.Protobuf.
+func (c *Client) JSONKinds() []schema.GroupVersionKind {
+	if c.contentTypes == nil {
+		return nil
+	}
+	var kinds []schema.GroupVersionKind
+	for kind := range c.contentTypes.jsonOnly.Range {
+		kinds = append(kinds, kind.(schema.GroupVersionKind))
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return kinds
 }
 
 // protobufKind returns the kind of the endpoint's responses, and whether to request them as protobuf.

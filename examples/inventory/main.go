@@ -87,10 +87,11 @@ func serve(ctx context.Context, contexts []string, listener net.Listener, tlsCon
 		if err != nil {
 			return err
 		}
-		client, err := dynamic.Connect(ctx, cfg)
+		conn, err := transport.Open(cfg)
 		if err != nil {
 			return err
 		}
+		client := dynamic.New(conn, nil) // without a request: a cluster that is down must not prevent the others
 		defer client.Close()
 		objects := inventory.NewCache(client, nil)
 		m.AddCache(cmp.Or(name, "objects"), objects)

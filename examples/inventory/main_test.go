@@ -36,14 +36,21 @@ func TestListen_WithoutTLS(t *testing.T) {
 	assert.Nil(t, tlsConfig)
 }
 
-// spaced has a context whose name is no path of a URL.
-const spaced = `{apiVersion: v1, kind: Config, contexts: [{name: "east {1}", context: {cluster: sandbox, user: token}}]}`
+// moreContexts has a context whose name is no path of a URL, and a context of a cluster that is down.
+const moreContexts = `
+apiVersion: v1
+kind: Config
+contexts:
+- {name: "east {1}", context: {cluster: sandbox, user: token}}
+- {name: down, context: {cluster: down, user: token}}
+clusters: [{name: down, cluster: {server: "https://127.0.0.1:1"}}]
+`
 
 // TestServe_ContextsWithTLS serves contexts of a cluster to a user with a token.
 func TestServe_ContextsWithTLS(t *testing.T) {
-	spacedFile := filepath.Join(t.TempDir(), "spaced")
-	require.NoError(t, os.WriteFile(spacedFile, []byte(spaced), 0o600))
-	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t)+string(filepath.ListSeparator)+spacedFile)
+	more := filepath.Join(t.TempDir(), "more")
+	require.NoError(t, os.WriteFile(more, []byte(moreContexts), 0o600))
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t)+string(filepath.ListSeparator)+more)
 	token, err := transport.Load(t.Context(), &transport.LoadOptions{Context: "token"})
 	require.NoError(t, err)
 	certificate, key := credentials.NewCertificate(t, "127.0.0.1", time.Now().Add(time.Hour))
@@ -58,7 +65,7 @@ func TestServe_ContextsWithTLS(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- serve(ctx, []string{"token", "admin", "east {1}", "admin"}, listener, tlsConfig) }()
+	go func() { served <- serve(ctx, []string{"token", "admin", "down", "east {1}", "admin"}, listener, tlsConfig) }()
 	defer func() {
 		client.CloseIdleConnections()
 		cancel()
@@ -88,6 +95,8 @@ func TestServe_ContextsWithTLS(t *testing.T) {
 		realms[response.Header.Get("WWW-Authenticate")] = true
 	}
 	assert.Len(t, realms, 3, "a browser sends a token to one cluster alone")
-	response, _ := get(t, "/admin/", strings.Repeat("x", 100<<10))
+	response, body := get(t, "/down/", token.Token.Reveal())
+	assert.Equal(t, http.StatusServiceUnavailable, response.StatusCode, body)
+	response, _ = get(t, "/admin/", strings.Repeat("x", 100<<10))
 	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode)
 }
