@@ -96,7 +96,7 @@ func TestServe_ContextsWithTLS(t *testing.T) {
 	}
 	assert.Len(t, realms, 3, "a browser sends a token to one cluster alone")
 	response, body := get(t, "/down/", token.Token.Reveal())
-	assert.Equal(t, http.StatusServiceUnavailable, response.StatusCode, body)
+	assert.Equal(t, http.StatusBadGateway, response.StatusCode, body)
 	response, _ = get(t, "/admin/", strings.Repeat("x", 100<<10))
 	assert.Equal(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode)
 }
