@@ -113,9 +113,7 @@ func TestAudit_RepairsLostEvents(t *testing.T) {
 					require.NotEmpty(t, found.all())
 					require.Empty(t, found.differences())
 					tc.lose(s)
-					for len(found.differences()) == 0 {
-						time.Sleep(time.Second)
-					}
+					require.Eventually(t, func() bool { return len(found.differences()) > 0 }, 3*time.Hour, time.Second)
 					assert.Equal(t, []string{tc.want}, found.differences())
 					assert.EqualError(t, c.Health(), "cache /api/v1/pods: audit: "+tc.want)
 					time.Sleep(10 * time.Second)
@@ -161,9 +159,7 @@ func TestAudit_ContinuesWithChangedShard(t *testing.T) {
 		run(t, c)
 		require.NoError(t, c.WaitForSync(t.Context()))
 		s.lose("shop/a", nil)
-		for len(found.differences()) == 0 {
-			time.Sleep(time.Minute)
-		}
+		require.Eventually(t, func() bool { return len(found.differences()) > 0 }, 3*time.Hour, time.Minute)
 		time.Sleep(2 * time.Minute)
 		assert.Empty(t, c.List("", nil))
 		time.Sleep(2 * time.Minute)
@@ -244,9 +240,7 @@ func TestAudit_UnconfirmedDifference(t *testing.T) {
 				run(t, c)
 				require.NoError(t, c.WaitForSync(t.Context()))
 				tc.begin(s, c)
-				for s.lists() == 0 {
-					time.Sleep(time.Second)
-				}
+				require.Eventually(t, func() bool { return s.lists() > 0 }, 3*time.Hour, time.Second)
 				time.Sleep(2 * time.Second)
 				tc.heal(s, c)
 				time.Sleep(10 * time.Second)

@@ -292,9 +292,7 @@ func TestGroup_RenewsLeaseWithoutResponse(t *testing.T) {
 			}
 			return nil
 		})
-		for m.Health().Member == "" {
-			time.Sleep(10 * time.Millisecond)
-		}
+		require.Eventually(t, func() bool { return m.Health().Member != "" }, time.Hour, 10*time.Millisecond)
 		synctest.Wait()
 		mu.Lock()
 		assert.Equal(t, []string{"POST", "GET", "PUT"}, requests)
