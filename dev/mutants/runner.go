@@ -141,6 +141,8 @@ func (r *runner) test(ctx context.Context, m mutant) (outcome, error) {
 		return "", err
 	case strings.Contains(output, "[build failed]"), strings.Contains(output, "[setup failed]"):
 		return invalid, nil
+	case strings.Contains(output, "--- FAIL: "): // a later test may have timed out
+		return killed, nil
 	case strings.Contains(output, "panic: test timed out after"), strings.Contains(output, "Test killed with quit"):
 		return timedOut, nil
 	}
