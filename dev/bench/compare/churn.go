@@ -82,7 +82,7 @@ func (s *server) churnInEtcd(ctx context.Context, namespace string, count, objec
 			time.Sleep(time.Until(begin.Add(time.Duration(i) * pause)))
 			pod := i % objects
 			round := i / objects
-			key := podKey(namespace, podName(pod))
+			key := podKey(namespace, measure.PodName(pod))
 			uid := fmt.Sprintf("%x-%d-%d", begin.UnixNano(), pod, round/replacedEvery)
 			value, err := churned(pods[pod], i, types.UID(uid), time.Now())
 			if err == nil && round%replacedEvery == 0 {
@@ -92,7 +92,7 @@ func (s *server) churnInEtcd(ctx context.Context, namespace string, count, objec
 				err = store.put(ctx, key, value)
 			}
 			if err != nil {
-				return fmt.Errorf("change %s: %w", podName(pod), err)
+				return fmt.Errorf("change %s: %w", measure.PodName(pod), err)
 			}
 			return nil
 		}

@@ -32,8 +32,6 @@ const podRunning = podMeta + `"status":{"phase":"Running","hostIP":"10.0.0.%[2]d
 // replicas is the number of pods of a workload.
 const replicas = 20
 
-func podName(i int) string { return fmt.Sprintf("web-7c5ddbdf54-%05d", i) }
-
 // podIP returns a unique address.
 func podIP(i int) string { return fmt.Sprintf("10.%d.%d.%d", 1+i>>16, i>>8&255, i&255) }
 
@@ -44,7 +42,7 @@ func podStart(i int) string {
 
 // podBody returns a pod in the given form.
 func podBody(form string, i int) []byte {
-	return fmt.Appendf(nil, form, podName(i), i%measure.NodeCount, podStart(i), i/replicas, i, podIP(i))
+	return fmt.Appendf(nil, form, measure.PodName(i), i%measure.NodeCount, podStart(i), i/replicas, i, podIP(i))
 }
 
 var deploymentBody = []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +

@@ -48,7 +48,7 @@ func profileMissed(ctx context.Context, opts *options, server *server, sides *si
 // profileOf returns the kind of profile for a figure. Processes of a few milliseconds have none.
 func profileOf(c cost) (kind string, ok bool) {
 	switch {
-	case c.task == "program" || c.task == "first" || strings.HasPrefix(c.task, "cli-") || c.figure == "heap" || c.figure == "held" || strings.HasSuffix(c.figure, "peak"), strings.HasSuffix(c.figure, "rss"):
+	case c.task == "program" || c.task == "first" || strings.HasPrefix(c.task, "cli-") || c.figure == "heap" || c.figure == "held" || strings.HasSuffix(c.figure, "peak") || strings.HasPrefix(c.figure, "server-"), strings.HasSuffix(c.figure, "rss"):
 		return "", false
 	case strings.HasSuffix(c.figure, "alloc"), strings.HasSuffix(c.figure, "allocs"):
 		return "allocs", true
@@ -63,7 +63,7 @@ func (s *sides) profile(ctx context.Context, opts *options, server *server, r ru
 		return profile{}, err
 	}
 	file := filepath.Join(s.dir, fmt.Sprintf("%s-%d", r.task, r.count))
-	if _, err := s.task(ctx, r, at, "-profile", file, "-profileFor", opts.profileFor.String()); err != nil {
+	if _, err := s.task(ctx, server, r, at, "-profile", file, "-profileFor", opts.profileFor.String()); err != nil {
 		return profile{}, err
 	}
 	args := []string{"tool", "pprof", "-top", "-cum", "-nodecount=30", hidden}

@@ -12,8 +12,8 @@ import (
 const protobufTask = "-protobuf"
 
 // protobufComparisons compares responses as protobuf with responses as JSON, and with client-go's clients: CPU of the client and of
-// kube-apiserver together, CPU of the client alone, and the live heap of caches.
-func protobufComparisons(count, events int) []comparison {
+// kube-apiserver together, CPU of the client alone, the live heap of caches, and the memory of kube-apiserver.
+func protobufComparisons(count, events, calls int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64, count int, task string, theirs run) {
 		all = append(all, comparison{
@@ -41,6 +41,8 @@ func protobufComparisons(count, events int) []comparison {
 		if form.heapAim > 0 {
 			add(form.task+"-heap", "live heap as protobuf, against JSON: "+form.what, "held", form.heapAim, count, form.task, inJSON)
 		}
+		add(form.task+"-server-alloc", "bytes that kube-apiserver allocates for protobuf, against JSON: "+form.what, "server-alloc", 1, count, form.task, inJSON)
+		add(form.task+"-server-peak", "peak RSS of kube-apiserver meanwhile", "server-peak", 1, count, form.task, inJSON)
 	}
 	for _, peer := range []struct{ suffix, task, what string }{
 		{"dynamic", "pager", "client-go's pager of unstructured objects as JSON"},
@@ -49,6 +51,13 @@ func protobufComparisons(count, events int) []comparison {
 		for _, task := range []string{"list", "lazy"} {
 			add(task+"-"+peer.suffix+"-both-cpu", both+peer.what+": "+task, "both-cpu", 1, count, task, run{"theirs", peer.task, count})
 		}
+	}
+	for _, call := range []struct{ task, what string }{{"gets", "Get of %d pods"}, {"applies", "Apply of %d pods"}} {
+		what := fmt.Sprintf(call.what, calls)
+		add(call.task+"-both-cpu", both+"JSON: "+what, "both-cpu", 1, calls, call.task, run{"ours", call.task, calls})
+		add(call.task+"-dynamic-both-cpu", both+"client-go's dynamic client: the same", "both-cpu", 1, calls, call.task, run{"theirs", call.task, calls})
+		add(call.task+"-typed-both-cpu", both+"client-go's typed client as protobuf: the same", "both-cpu", 1, calls, call.task,
+			run{"theirs", call.task + "-typed", calls})
 	}
 	add("cache-event-cpu", "CPU of a change in a cache of full objects with one consumer as protobuf, against JSON", "event-cpu", 1, events,
 		"cache-event", run{"ours", "cache-event", events})

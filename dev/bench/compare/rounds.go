@@ -19,6 +19,7 @@ var stages = [][]string{
 		"list-protobuf", "whole-protobuf", "lazy-protobuf", "pager-typed"},
 	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
 	{"iterate"}, {"watch"}, {"watch-10", "watch-10-protobuf", "watch-typed-10"}, {"watch-100", "watch-100-protobuf", "watch-typed-100"}, {"calls", "floor-calls"},
+	{"gets", "gets-protobuf", "gets-typed"}, {"applies", "applies-protobuf", "applies-typed"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-stripped-lazy", "cache-metadata", "cache-metadata-lazy",
 		"cache-protobuf", "cache-lazy-protobuf", "cache-packed-protobuf", "cache-metadata-lazy-protobuf", "floor-cache", "floor-cache-shared", "floor-cache-lazy",
 		"floor-stripped", "floor-metadata", "floor-metadata-shared", "floor-metadata-lazy"},
@@ -121,6 +122,6 @@ func (s *sides) do(ctx context.Context, server *server, r run, at place) (measur
 	case "first":
 		return s.first(ctx, r.side)
 	default:
-		return s.task(ctx, r, at)
+		return s.task(ctx, server, r, at)
 	}
 }

@@ -71,7 +71,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	case "applyset":
 		at.namespace = "bench-applyset"
 		return at, s.createNamespace(ctx, at.namespace)
-	case "calls", "floor-calls":
+	case "calls", "floor-calls", "applies":
 		at.namespace = "bench-calls"
 		return at, s.createNamespace(ctx, at.namespace)
 	}
@@ -126,7 +126,7 @@ func (s *server) createPods(ctx context.Context, namespace string, count int) er
 	if err != nil {
 		return err
 	}
-	if last, err := pods.Get(ctx, podName(count-1), nil); err == nil && last.Object["status"] != nil {
+	if last, err := pods.Get(ctx, measure.PodName(count-1), nil); err == nil && last.Object["status"] != nil {
 		return nil // created by an earlier stage
 	}
 	path, err := pods.Path("")
@@ -137,7 +137,7 @@ func (s *server) createPods(ctx context.Context, namespace string, count int) er
 		if err := s.write(ctx, http.MethodPost, path, podBody(podCreated, i)); err != nil {
 			return err
 		}
-		return s.write(ctx, http.MethodPut, path+"/"+podName(i)+"/status", podBody(podRunning, i))
+		return s.write(ctx, http.MethodPut, path+"/"+measure.PodName(i)+"/status", podBody(podRunning, i))
 	})
 }
 
@@ -163,7 +163,7 @@ func (s *server) patchPods(ctx context.Context, namespace string, count int) err
 	}
 	return s.each(ctx, count, func(ctx context.Context, i int) error {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, measure.Changed, time.Now().UnixNano())
-		_, err := pods.Patch(ctx, podName(i), types.MergePatchType, patch, nil)
+		_, err := pods.Patch(ctx, measure.PodName(i), types.MergePatchType, patch, nil)
 		return err
 	})
 }
@@ -235,7 +235,7 @@ func (s *server) podSize(ctx context.Context, count int) (string, error) {
 	if err := s.createPods(ctx, listNamespace(count), count); err != nil {
 		return "", err
 	}
-	body, err := s.read(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s", listNamespace(count), podName(0)))
+	body, err := s.read(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s", listNamespace(count), measure.PodName(0)))
 	return fmt.Sprintf("%.1f kB", float64(len(body))/1e3), err
 }
 
@@ -251,25 +251,59 @@ func (s *server) read(ctx context.Context, path string) ([]byte, error) {
 // listNamespace returns the namespace of the list with the given length.
 func listNamespace(count int) string { return fmt.Sprintf("bench-%d", count) }
 
-// serverCPU returns the user and system time so far of the kube-apiserver that listens on a port of this machine, in seconds. It is
-// 0 without /proc. Its resolution is 10 ms.
-func serverCPU(port string) float64 {
-	const ticksPerSecond = 100 // USER_HZ of Linux on every platform of Go
+// serverProcess is the folder in /proc of the kube-apiserver that listens on a port of this machine; "" without /proc.
+type serverProcess string
+
+func findServer(port string) serverProcess {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
 		command, err := os.ReadFile(filepath.Join(process, "cmdline"))
-		if err != nil || !bytes.Contains(command, []byte("--secure-port="+port+"\x00")) {
-			continue // of a different program, or ended
+		if err == nil && bytes.Contains(command, []byte("--secure-port="+port+"\x00")) {
+			return serverProcess(process)
 		}
-		stat, err := os.ReadFile(filepath.Join(process, "stat"))
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		fields := strings.Fields(rest) // from the third field on: proc(5)
-		if err != nil || len(fields) < 13 {
-			continue
-		}
-		user, _ := strconv.ParseFloat(fields[11], 64)
-		system, _ := strconv.ParseFloat(fields[12], 64)
-		return (user + system) / ticksPerSecond
 	}
-	return 0
+	return ""
+}
+
+// cpu returns the user and system time so far, in seconds. Its resolution is 10 ms.
+func (p serverProcess) cpu() float64 {
+	const ticksPerSecond = 100 // USER_HZ of Linux on every platform of Go
+	stat, err := os.ReadFile(filepath.Join(string(p), "stat"))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest) // from the third field on: proc(5)
+	if err != nil || len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / ticksPerSecond
+}
+
+// resetPeak makes peak begin at the present RSS: proc_pid_clear_refs(5).
+func (p serverProcess) resetPeak() {
+	if p != "" {
+		_ = os.WriteFile(filepath.Join(string(p), "clear_refs"), []byte("5"), 0)
+	}
+}
+
+// peak returns the largest RSS since resetPeak, in bytes, or 0.
+func (p serverProcess) peak() float64 {
+	status, _ := os.ReadFile(filepath.Join(string(p), "status"))
+	_, rest, _ := strings.Cut(string(status), "\nVmHWM:")
+	var kilobytes float64
+	_, _ = fmt.Sscan(rest, &kilobytes)
+	return kilobytes * 1024
+}
+
+// allocated returns the bytes that the API server has allocated so far, by its metrics.
+func (s *server) allocated(ctx context.Context) (bytes float64, err error) {
+	text, err := s.read(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), "\ngo_memstats_alloc_bytes_total ")
+	if _, err := fmt.Sscan(rest, &bytes); err != nil {
+		return 0, fmt.Errorf("read the API server's metrics: %w", err)
+	}
+	return bytes, nil
 }

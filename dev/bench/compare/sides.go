@@ -59,7 +59,7 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 }
 
 // task runs a task in a process. The process measures its own figures.
-func (s *sides) task(ctx context.Context, r run, at place, more ...string) (measure.Figures, error) {
+func (s *sides) task(ctx context.Context, server *server, r run, at place, more ...string) (measure.Figures, error) {
 	if r.side == controllerRuntime {
 		if err := s.buildControllerRuntime(ctx); err != nil {
 			return nil, err
@@ -74,19 +74,29 @@ func (s *sides) task(ctx context.Context, r run, at place, more ...string) (meas
 		"-task", r.task, "-kubeconfig", cmp.Or(at.kubeconfig, s.kubeconfig), "-namespace", at.namespace,
 		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion, "-resources", at.resources,
 	}, more...)
-	serverBefore := serverCPU(s.port)
+	process := findServer(s.port)
+	allocated, err := server.allocated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	process.resetPeak()
+	cpu := process.cpu()
 	output, err := s.runChanging(ctx, at.change, filepath.Join(s.dir, r.side), args...)
 	if err != nil || len(more) > 0 {
 		return nil, err
 	}
-	serverTime := serverCPU(s.port) - serverBefore
+	cpu = process.cpu() - cpu
+	peak := process.peak()
 	figures := measure.Figures{}
 	if err := json.Unmarshal(output, &figures); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.side, r.task, err)
 	}
-	figures["server-cpu"] = serverTime
-	figures["both-cpu"] = figures["cpu"] + serverTime
-	return figures, nil
+	figures["server-cpu"] = cpu
+	figures["both-cpu"] = figures["cpu"] + cpu
+	figures["server-peak"] = peak
+	after, err := server.allocated(ctx)
+	figures["server-alloc"] = after - allocated
+	return figures, err
 }
 
 // runChanging runs a program, calls change whenever the program is ready, and returns its last line.

@@ -37,9 +37,9 @@ func (s *server) changeInEtcd(ctx context.Context, namespace string, count, obje
 			time.Sleep(time.Until(begin.Add(time.Duration(i) * pace)))
 			value, err := changed(pods[i%objects], time.Now())
 			if err != nil {
-				return fmt.Errorf("change %s: %w", podName(i%objects), err)
+				return fmt.Errorf("change %s: %w", measure.PodName(i%objects), err)
 			}
-			return store.put(ctx, podKey(namespace, podName(i%objects)), value)
+			return store.put(ctx, podKey(namespace, measure.PodName(i%objects)), value)
 		})
 	}, nil
 }

@@ -45,3 +45,27 @@ func (s *side) calls(ctx context.Context, m *measure.Meter) error {
 	}
 	return nil
 }
+
+// gets reads each pod by its name, in sequence.
+func (s *side) gets(ctx context.Context, m *measure.Meter) error {
+	for i := range m.Count {
+		pod, err := s.pods.Get(ctx, measure.PodName(i), nil)
+		if err != nil {
+			return err
+		}
+		m.See(pod.GetName())
+	}
+	return nil
+}
+
+// applies applies pods with a new annotation, in sequence.
+func (s *side) applies(ctx context.Context, m *measure.Meter) error {
+	for i := range m.Count {
+		pod, err := s.pods.Apply(ctx, &unstructured.Object{Object: measure.AppliedPod(i)}, &metav1.ApplyOptions{FieldManager: measure.FieldManager, Force: true})
+		if err != nil {
+			return err
+		}
+		m.See(pod.GetName())
+	}
+	return nil
+}

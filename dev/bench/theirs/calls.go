@@ -45,3 +45,28 @@ func (s *side) calls(ctx context.Context, m *measure.Meter) error {
 	}
 	return nil
 }
+
+// gets reads each pod by its name, in sequence.
+func (s *side) gets(ctx context.Context, m *measure.Meter) error {
+	for i := range m.Count {
+		pod, err := s.pods.Get(ctx, measure.PodName(i), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		m.See(pod.GetName())
+	}
+	return nil
+}
+
+// applies applies pods with a new annotation, in sequence.
+func (s *side) applies(ctx context.Context, m *measure.Meter) error {
+	for i := range m.Count {
+		pod := &unstructuredv1.Unstructured{Object: measure.AppliedPod(i)}
+		pod, err := s.pods.Apply(ctx, pod.GetName(), pod, metav1.ApplyOptions{FieldManager: measure.FieldManager, Force: true})
+		if err != nil {
+			return err
+		}
+		m.See(pod.GetName())
+	}
+	return nil
+}

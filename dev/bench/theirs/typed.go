@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -97,6 +99,48 @@ func (s *side) pagerTyped(ctx context.Context, m *measure.Meter) error {
 		}
 		return err
 	})
+}
+
+// getsTyped is gets with typed objects, received as protobuf.
+func (s *side) getsTyped(ctx context.Context, m *measure.Meter) error {
+	client, err := s.typedPods()
+	if err != nil {
+		return err
+	}
+	for i := range m.Count {
+		pod := &corev1.Pod{}
+		err := client.Get().Namespace(s.namespace).Resource(podsResource.Resource).Name(measure.PodName(i)).
+			VersionedParams(&metav1.GetOptions{}, metav1.ParameterCodec).Do(ctx).Into(pod)
+		if err != nil {
+			return err
+		}
+		m.See(pod.Name)
+	}
+	return nil
+}
+
+// appliesTyped is applies with typed objects, received as protobuf. Typed clients, too, send an apply as JSON.
+func (s *side) appliesTyped(ctx context.Context, m *measure.Meter) error {
+	client, err := s.typedPods()
+	if err != nil {
+		return err
+	}
+	force := true
+	opts := &metav1.PatchOptions{FieldManager: measure.FieldManager, Force: &force}
+	for i := range m.Count {
+		body, err := json.Marshal(measure.AppliedPod(i))
+		if err != nil {
+			return err
+		}
+		pod := &corev1.Pod{}
+		err = client.Patch(types.ApplyPatchType).Namespace(s.namespace).Resource(podsResource.Resource).Name(measure.AppliedName(i)).
+			VersionedParams(opts, metav1.ParameterCodec).Body(body).Do(ctx).Into(pod)
+		if err != nil {
+			return err
+		}
+		m.See(pod.Name)
+	}
+	return nil
 }
 
 // typedInformerOf returns an informer like the typed client's factories.
