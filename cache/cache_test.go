@@ -257,7 +257,9 @@ func TestTransform_LeavesObjectsOut(t *testing.T) {
 	source.emit(dynamic.Synced, nil)
 	require.NoError(t, c.WaitForSync(t.Context()))
 	assert.Equal(t, []string{"/small db", "/small web"}, names(c.List("shop", nil)), "found by what it was")
-	next, stop := iter.Pull(c.Changes(t.Context()))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	next, stop := iter.Pull(c.Changes(ctx))
 	defer stop()
 	for range 3 {
 		next()
