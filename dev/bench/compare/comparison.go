@@ -98,7 +98,7 @@ func (o *options) all() []comparison {
 	all = append(all, cacheComparisons(o.pods, o.events)...)
 	all = append(all, compressionComparisons(slices.Min(o.pods))...)
 	all = append(all, controllerRuntimeComparisons(o.pods)...)
-	all = append(all, protobufComparisons(slices.Max(o.pods), o.events, 10*o.calls)...)
+	all = append(all, protobufComparisons(slices.Max(o.pods), o.events, 3*o.calls)...)
 	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
 	all = append(all, churnComparisons(slices.Min(o.pods), o.changes)...)
 	for _, count := range o.pods {
