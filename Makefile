@@ -334,7 +334,7 @@ artifacts: ## build the programs for all platforms, with checksums and software 
 			-o $(CURDIR)/$(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE) ./cmd/$$(basename $$program); \
 		go run $(SBOM) bin -json -output $(DIST)/$$name.cdx.json $(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE); \
 	done; done
-	@go run ./dev/release licences -diff -texts $(DIST)/LICENCES.txt
+	@GOWORK=$(CURDIR)/go.work go run ./dev/release licences -diff -texts $(DIST)/LICENCES.txt
 	@cd $(DIST) && sha256sum * >SHA256SUMS
 
 # From source, in one process: a compilation of all dependencies for two platforms takes over twenty times the processor time.
