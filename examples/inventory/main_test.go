@@ -65,7 +65,9 @@ func TestServe_ContextsWithTLS(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- serve(ctx, []string{"token", "admin", "down", "east {1}", "admin"}, listener, tlsConfig) }()
+	go func() {
+		served <- serve(ctx, []string{"token", "admin", "down", "east {1}", "admin"}, listener, tlsConfig)
+	}()
 	defer func() {
 		client.CloseIdleConnections()
 		cancel()
