@@ -91,7 +91,7 @@ func serve(ctx context.Context, contexts []string, listener net.Listener, tlsCon
 		if err != nil {
 			return err
 		}
-		client := dynamic.New(conn, nil) // without a request: a cluster that is down must not prevent the others
+		client := dynamic.New(conn, nil) // without a request: the program starts with a cluster down
 		defer client.Close()
 		objects := inventory.NewCache(client, nil)
 		m.AddCache(cmp.Or(name, "objects"), objects)

@@ -36,7 +36,7 @@ func TestListen_WithoutTLS(t *testing.T) {
 	assert.Nil(t, tlsConfig)
 }
 
-// moreContexts has a context whose name is no path of a URL, and a context of a cluster that is down.
+// moreContexts has a context with a name to escape in a URL, and a context of a cluster that is down.
 const moreContexts = `
 apiVersion: v1
 kind: Config
