@@ -1,14 +1,12 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,51 +79,47 @@ func (o *explainOptions) validate(args []string) error {
 }
 
 func (o *explainOptions) run(ctx context.Context, target string) error {
-	gvk, path, err := o.resolve(ctx, target)
+	explanation, err := o.explain(ctx, target, &o.ExplainOptions)
 	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var warning string
-	var warningErr error
-	var request sync.WaitGroup
-	request.Go(func() { warning, warningErr = o.deprecation(ctx, gvk) })
-	explanation, err := o.explain(ctx, gvk, path, &o.ExplainOptions)
-	if err != nil {
-		cancel()
-	}
-	request.Wait()
-	cancel()
-	if err := cmp.Or(err, warningErr); err != nil {
 		return explainError(err)
 	}
-	if warning != "" {
-		o.Connection.OnWarning(ctx, warning)
-		if len(explanation.Path) == 0 {
-			explanation.Deprecated = warning
-		}
+	if err := o.warn(ctx, explanation); err != nil {
+		return err
 	}
 	return o.print(explanation)
 }
 
-// deprecation returns the server's warning about a deprecated version. It is left out if the user may not list the objects.
-func (o *explainOptions) deprecation(ctx context.Context, gvk runtimeschema.GroupVersionKind) (warning string, err error) {
+// warn adds the server's warning about a deprecated version. It is left out if the user may not list the objects.
+func (o *explainOptions) warn(ctx context.Context, explanation *schema.Explanation) error {
 	client, err := o.Client(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	resource, err := client.ForKind(ctx, gvk)
+	resource, err := client.ForKind(ctx, runtimeschema.GroupVersionKind{Group: explanation.Group, Version: explanation.Version, Kind: explanation.Kind})
 	if err != nil {
-		return "", err
+		return err
 	}
-	warning, _ = command.Deprecation(ctx, resource)
+	warning, _ := command.Deprecation(ctx, resource)
 	if warning == "" {
-		return "", ctx.Err()
+		return ctx.Err()
 	}
-	return warning, nil
+	o.Connection.OnWarning(ctx, warning)
+	if len(explanation.Path) == 0 {
+		explanation.Deprecated = warning
+	}
+	return nil
 }
 
-func (o *explainOptions) explain(ctx context.Context, gvk runtimeschema.GroupVersionKind, path []string, opts *schema.ExplainOptions) (*schema.Explanation, error) {
+// explain explains a target: TYPE[.GROUP][.FIELD...].
+func (o *explainOptions) explain(ctx context.Context, target string, opts *schema.ExplainOptions) (*schema.Explanation, error) {
+	names, err := unstructured.ParsePath(strings.TrimSuffix(target, "."))
+	if err != nil || len(names) == 0 || strings.Contains(target, "[") {
+		return nil, fmt.Errorf("%q is not TYPE[.FIELD...], such as pods.spec.containers.image", target)
+	}
+	gvk, path, err := o.resolve(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	schemas, err := o.Connection.Schemas(ctx)
 	if err != nil {
 		return nil, err
@@ -133,12 +127,8 @@ func (o *explainOptions) explain(ctx context.Context, gvk runtimeschema.GroupVer
 	return schemas.Explain(ctx, gvk, path, opts)
 }
 
-// resolve returns the kind and the path of the field of a target: TYPE[.GROUP][.FIELD...].
-func (o *explainOptions) resolve(ctx context.Context, target string) (gvk runtimeschema.GroupVersionKind, path []string, err error) {
-	names, err := unstructured.ParsePath(strings.TrimSuffix(target, "."))
-	if err != nil || len(names) == 0 || strings.Contains(target, "[") {
-		return gvk, nil, fmt.Errorf("%q is not TYPE[.FIELD...], such as pods.spec.containers.image", target)
-	}
+// resolve splits the names of a target into a kind and the path of a field.
+func (o *explainOptions) resolve(ctx context.Context, names []string) (gvk runtimeschema.GroupVersionKind, path []string, err error) {
 	handle, err := o.Connection.Handle(ctx, names[0])
 	if err != nil {
 		return gvk, nil, err
@@ -218,7 +208,7 @@ func (o *explainOptions) complete(cmd *cobra.Command, args []string, prefix stri
 	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompletionTimeout)
 	defer cancel()
 	if at := strings.LastIndexByte(prefix, '.'); at > 0 {
-		if explanation, err := o.explainTarget(ctx, prefix[:at]); err == nil {
+		if explanation, err := o.explain(ctx, prefix[:at], nil); err == nil {
 			for _, field := range explanation.Fields {
 				if name := prefix[:at+1] + field.Name; strings.HasPrefix(name, prefix) && printable.Line(name) == name {
 					completions = append(completions, cobra.CompletionWithDesc(name, printable.Line(field.Type)))
@@ -227,12 +217,4 @@ func (o *explainOptions) complete(cmd *cobra.Command, args []string, prefix stri
 		}
 	}
 	return completions, directive | cobra.ShellCompDirectiveNoSpace
-}
-
-func (o *explainOptions) explainTarget(ctx context.Context, target string) (*schema.Explanation, error) {
-	gvk, path, err := o.resolve(ctx, target)
-	if err != nil {
-		return nil, err
-	}
-	return o.explain(ctx, gvk, path, nil)
 }
