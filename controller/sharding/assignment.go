@@ -79,9 +79,9 @@ func (a assignment) ownedBy(member string) shard.Ranges {
 	return a.rangesOf(func(s segment) bool { return s.owner == member })
 }
 
-// releasedBy returns the hashes that a member is to give away.
-func (a assignment) releasedBy(member string) shard.Ranges {
-	return a.rangesOf(func(s segment) bool { return s.owner == member && s.next != "" && s.next != member })
+// keptBy returns the hashes that a member owns without a next owner.
+func (a assignment) keptBy(member string) shard.Ranges {
+	return a.rangesOf(func(s segment) bool { return s.owner == member && (s.next == "" || s.next == member) })
 }
 
 func (a assignment) rangesOf(selected func(segment) bool) shard.Ranges {

@@ -103,12 +103,12 @@ func (g *Group) release(ctx context.Context) error {
 	}
 	member := g.memberName()
 	isDraining := g.isDraining()
-	releasing := g.assignment.content.releasedBy(member)
-	if isDraining {
-		releasing = shard.All()
+	// A segment is released until its owner is known to keep it, also after its handover: the round since then may have failed. An
+	// update without a response may arrive later: it fails if the assignment has been changed.
+	releasing := shard.All()
+	if !isDraining {
+		releasing = releasing.Subtract(g.assignment.content.keptBy(member))
 	}
-	// A segment is released until its owner is known to keep it. An update without a response may arrive later: it fails if the
-	// assignment has been changed.
 	g.setReleasing(releasing)
 	isReleased := func(s segment) bool {
 		g.mu.Lock()

@@ -362,6 +362,44 @@ func TestGroup_RunWithoutRightToWatch(t *testing.T) {
 
 // TestGroup_NoOverlapDespiteFaults has members come and go while requests and responses are lost or late, and while an administrator
 // deletes Leases. The seed of a failure repeats it.
+// TestGroup_HandoverAndRenewalWithoutResponse hands over a segment by an update without a response. The watch has the result, and all
+// requests after the update fail.
+func TestGroup_HandoverAndRenewalWithoutResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, server := controllertest.New(t)
+		w := newWork()
+		var first *member
+		var isShared, isAway atomic.Bool
+		first = w.join(t, server, "first", func(r *http.Request) error {
+			switch {
+			case r.URL.Query().Get("watch") != "":
+			case isAway.Load():
+				return errors.New("no route to host")
+			case isShared.Load() && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/leases/op") && first.Health().Share() < 1:
+				server.Discard(r)
+				isAway.Store(true)
+				return errors.New("connection reset")
+			}
+			return nil
+		})
+		time.Sleep(time.Minute)
+		isShared.Store(true)
+		second := w.join(t, server, "second", nil)
+		require.Eventually(t, isAway.Load, time.Minute, time.Millisecond)
+		for range 50 {
+			time.Sleep(100 * time.Millisecond)
+			assert.Empty(t, first.Health().Ranges.Intersect(second.Health().Ranges))
+		}
+		isAway.Store(false)
+		time.Sleep(time.Minute)
+		w.requireAll(t)
+		first.stop()
+		second.stop()
+		require.NoError(t, <-first.ended)
+		require.NoError(t, <-second.ended)
+	})
+}
+
 func TestGroup_NoOverlapDespiteFaults(t *testing.T) {
 	seeds := uint64(4)
 	if text := os.Getenv("ANYKIND_SHARDING_SEEDS"); text != "" {
