@@ -360,8 +360,6 @@ func TestGroup_RunWithoutRightToWatch(t *testing.T) {
 	})
 }
 
-// TestGroup_NoOverlapDespiteFaults has members come and go while requests and responses are lost or late, and while an administrator
-// deletes Leases. The seed of a failure repeats it.
 // TestGroup_HandoverAndRenewalWithoutResponse hands over a segment by an update without a response. The watch has the result, and all
 // requests after the update fail.
 func TestGroup_HandoverAndRenewalWithoutResponse(t *testing.T) {
@@ -400,6 +398,8 @@ func TestGroup_HandoverAndRenewalWithoutResponse(t *testing.T) {
 	})
 }
 
+// TestGroup_NoOverlapDespiteFaults has members come and go while requests and responses are lost or late, and while an administrator
+// deletes Leases. The seed of a failure repeats it.
 func TestGroup_NoOverlapDespiteFaults(t *testing.T) {
 	seeds := uint64(4)
 	if text := os.Getenv("ANYKIND_SHARDING_SEEDS"); text != "" {
