@@ -105,11 +105,11 @@ func (g *Group) release(ctx context.Context) error {
 	isDraining := g.isDraining()
 	// A segment is released until its owner is known to keep it, also after its handover: the round since then may have failed. An
 	// update without a response may arrive later: it fails if the assignment has been changed.
-	releasing := shard.All()
+	var kept shard.Ranges
 	if !isDraining {
-		releasing = releasing.Subtract(g.assignment.content.keptBy(member))
+		kept = g.assignment.content.keptBy(member)
 	}
-	g.setReleasing(releasing)
+	g.setKept(kept)
 	isReleased := func(s segment) bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -121,7 +121,7 @@ func (g *Group) end(t *task) {
 	t.cancel(nil)
 	close(g.taskEnded)
 	g.taskEnded = make(chan struct{})
-	if g.draining || g.releasing.Contains(t.hash) {
+	if g.draining || !g.kept.Contains(t.hash) {
 		g.signal()
 	}
 }
@@ -173,11 +173,11 @@ func (g *Group) setOwned(owned shard.Ranges, sentAt time.Time) {
 	}
 }
 
-// setReleasing records the segments to be handed over: no further work on them begins.
-func (g *Group) setReleasing(releasing shard.Ranges) {
+// setKept records the segments without a next owner: no work on other segments begins.
+func (g *Group) setKept(kept shard.Ranges) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.releasing = releasing
+	g.kept = kept
 	g.updateHeld()
 }
 
@@ -192,7 +192,7 @@ func (g *Group) setReleased(released shard.Ranges) {
 
 // updateHeld narrows the caches' ready ranges at once, and has the caches follow. Callers hold the lock.
 func (g *Group) updateHeld() {
-	held := g.owned.Subtract(g.releasing)
+	held := g.owned.Intersect(g.kept)
 	if slices.Equal(held, g.held) {
 		return
 	}

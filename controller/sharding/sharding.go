@@ -85,8 +85,8 @@ type Group struct {
 	mu        sync.Mutex
 	member    string       // the name of the member's Lease; "" while there is none
 	owned     shard.Ranges // by the last round
-	releasing shard.Ranges // of owned, to be handed over
-	held      shard.Ranges // owned without releasing: reconciles may begin
+	kept      shard.Ranges // by the newest assignment: owned without a next owner
+	held      shard.Ranges // owned and kept: reconciles may begin
 	draining  bool
 	startFeed func(*feed) // with the ctx of Run's work; nil before and after it
 	expiry    *time.Timer // at the deadline
