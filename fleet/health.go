@@ -161,10 +161,10 @@ func joinReasons(failing []Status) (joined error) {
 	return joined
 }
 
-// WaitForSync waits until every cluster has synced or is failing, also a cluster that was added or selected since. A cluster that does not respond counts as failing after ten seconds. If
-// some clusters are failing, it returns a *[cache.RejectedError] as [Cache.Health] does, and Run continues to connect to them. It
-// returns Run's error if Run ends first, and ctx's error if ctx ends first. A controller of [Run] needs no WaitForSync: it reconciles
-// each cluster as soon as the cluster has synced.
+// WaitForSync waits until every cluster has synced or is failing, also a cluster that was added or selected since. A cluster that does
+// not respond counts as failing after ten seconds. If some clusters are failing, it returns a *[cache.RejectedError] as [Cache.Health]
+// does, and Run continues to connect to them. It returns Run's error if Run ends first, and ctx's error if ctx ends first. A controller
+// of [Run] needs no WaitForSync: it reconciles each cluster as soon as the cluster has synced.
 func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 	changed, stop := c.changed.subscribe()
 	defer stop()

@@ -24,7 +24,8 @@
 //
 //   - Generations find equal values of different objects. The first occurrence of a JSON map or list leaves a hash. The second
 //     occurrence stores the value by its JSON in the current generation. A generation ends at maxGenerationSize of memory,
-//     after maxLookups lookups or at maxGenerationAge. The previous generation is kept, too, and values found in it move to the current generation.
+//     after maxLookups lookups or at maxGenerationAge. The previous generation is kept, too, and values found in it move to the
+//     current generation.
 //     Lookups are worth their cost for some fields only, so each field name has a hit counter. With few hits, only probedOf256 of
 //     256 values are looked up.
 //   - Previous versions find unchanged parts of one object. For each UID, a weak pointer refers to the last version read, until

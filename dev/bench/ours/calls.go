@@ -48,24 +48,22 @@ func (s *side) calls(ctx context.Context, m *measure.Meter) error {
 
 // gets reads each pod by its name, in sequence.
 func (s *side) gets(ctx context.Context, m *measure.Meter) error {
-	for i := range m.Count {
+	return m.Calls("get", m.Count, func(i int) error {
 		pod, err := s.pods.Get(ctx, measure.PodName(i), nil)
-		if err != nil {
-			return err
+		if err == nil {
+			m.See(pod.GetName())
 		}
-		m.See(pod.GetName())
-	}
-	return nil
+		return err
+	})
 }
 
 // applies applies pods with a new annotation, in sequence.
 func (s *side) applies(ctx context.Context, m *measure.Meter) error {
-	for i := range m.Count {
+	return m.Calls("apply", m.Count, func(i int) error {
 		pod, err := s.pods.Apply(ctx, &unstructured.Object{Object: measure.AppliedPod(i)}, &metav1.ApplyOptions{FieldManager: measure.FieldManager, Force: true})
-		if err != nil {
-			return err
+		if err == nil {
+			m.See(pod.GetName())
 		}
-		m.See(pod.GetName())
-	}
-	return nil
+		return err
+	})
 }

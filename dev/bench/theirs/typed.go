@@ -107,16 +107,13 @@ func (s *side) getsTyped(ctx context.Context, m *measure.Meter) error {
 	if err != nil {
 		return err
 	}
-	for i := range m.Count {
+	return m.Calls("get", m.Count, func(i int) error {
 		pod := &corev1.Pod{}
 		err := client.Get().Namespace(s.namespace).Resource(podsResource.Resource).Name(measure.PodName(i)).
 			VersionedParams(&metav1.GetOptions{}, metav1.ParameterCodec).Do(ctx).Into(pod)
-		if err != nil {
-			return err
-		}
 		m.See(pod.Name)
-	}
-	return nil
+		return err
+	})
 }
 
 // appliesTyped is applies with typed objects, received as protobuf. Typed clients, too, send an apply as JSON.
@@ -127,7 +124,7 @@ func (s *side) appliesTyped(ctx context.Context, m *measure.Meter) error {
 	}
 	force := true
 	opts := &metav1.PatchOptions{FieldManager: measure.FieldManager, Force: &force}
-	for i := range m.Count {
+	return m.Calls("apply", m.Count, func(i int) error {
 		body, err := json.Marshal(measure.AppliedPod(i))
 		if err != nil {
 			return err
@@ -135,12 +132,9 @@ func (s *side) appliesTyped(ctx context.Context, m *measure.Meter) error {
 		pod := &corev1.Pod{}
 		err = client.Patch(types.ApplyPatchType).Namespace(s.namespace).Resource(podsResource.Resource).Name(measure.AppliedName(i)).
 			VersionedParams(opts, metav1.ParameterCodec).Body(body).Do(ctx).Into(pod)
-		if err != nil {
-			return err
-		}
 		m.See(pod.Name)
-	}
-	return nil
+		return err
+	})
 }
 
 // typedInformerOf returns an informer like the typed client's factories.
