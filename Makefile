@@ -160,10 +160,11 @@ SEED ?= 1
 
 chaos: ROUNDS ?= 1000
 .PHONY: chaos
-chaos: ## compare caches with the server after 1,000 storms of faults (ROUNDS); SEED=n ROUNDS=1 plays one again
+chaos: ## compare caches with the server after 1,000 storms of faults (ROUNDS), and check the histories of 200 others; SEED=n ROUNDS=1 plays one again
 	ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CHAOS_ROUNDS=$(ROUNDS) ANYKIND_CHAOS_SEED=$(SEED) \
 		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR) -- \
 		go test $(RACE) -timeout 12h -run Storm ./cache
+	[ $(ROUNDS) -lt 5 ] || $(MAKE) --no-print-directory history SEED=$(SEED) ROUNDS=$$(($(ROUNDS) / 5))
 
 history: ROUNDS ?= 200
 .PHONY: history

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"time"
 
@@ -22,6 +23,22 @@ func (s *storm) startFaults() {
 func (s *storm) stopFaults() {
 	for _, p := range s.processes {
 		p.proxy.Calm()
+	}
+}
+
+// delayEtcd lets the watch caches lag behind etcd: by little at the steady server, by much at another, or so that its watch cache seems
+// to stand still. It returns a function that ends this.
+func (s *storm) delayEtcd() (end func()) {
+	lagging := (s.steady + 1) % len(s.servers)
+	lag := time.Duration(100+rand.New(rand.NewPCG(s.seed, 1)).IntN(400)) * time.Millisecond //nolint:gosec // a script that can be repeated
+	if s.seed/4%2 == 0 {
+		lag = 3 * time.Second
+	}
+	cluster.DelayEtcd(s.t, serverName(s.steady), 2*time.Millisecond)
+	cluster.DelayEtcd(s.t, serverName(lagging), lag)
+	return func() {
+		cluster.DelayEtcd(s.t, serverName(s.steady), 0)
+		cluster.DelayEtcd(s.t, serverName(lagging), 0)
 	}
 }
 

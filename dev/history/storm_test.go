@@ -264,6 +264,7 @@ func (s *storm) play() {
 		}
 		return writing.Wait
 	}
+	catchUp := s.delayEtcd()
 	wait := write(0)
 	s.disconnect()
 	signaled := make(chan struct{})
@@ -272,6 +273,7 @@ func (s *storm) play() {
 		s.signal()
 	})
 	wait()
+	catchUp()
 	s.restartEtcd()
 	s.hideVersion()
 	wait = write(1)

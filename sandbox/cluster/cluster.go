@@ -37,6 +37,7 @@ type Cluster struct {
 	log     *slog.Logger
 	family  *process.Family
 	members []*member
+	relays  []*relay
 	pki     *pki
 	client  *http.Client // the administrator
 	etcd    *http.Client
@@ -69,6 +70,7 @@ func newCluster(o *Options, cache *build.Cache) (*Cluster, error) {
 		options: o, log: o.Log, family: family, done: make(chan struct{}),
 	}
 	if err := c.prepare(cache); err != nil {
+		c.closeRelays()
 		return nil, errors.Join(err, family.Close())
 	}
 	return c, nil
@@ -98,6 +100,12 @@ func (c *Cluster) prepare(cache *build.Cache) error {
 		return err
 	}
 	return c.createMembers(cache, ports)
+}
+
+func (c *Cluster) closeRelays() {
+	for _, relay := range c.relays {
+		relay.close()
+	}
 }
 
 // linkKubectl creates a link called kubectl: the name in the cache has a version.
@@ -162,6 +170,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		}
 		c.fail(errStopped)
 		c.stopErr = c.family.Close()
+		c.closeRelays()
 		// Without processes, pending calls fail soon and new calls at once.
 		for _, m := range c.members {
 			m.waitUntilIdle()

@@ -115,6 +115,24 @@ func TestStart_TwoAPIServers(t *testing.T) {
 			t.Errorf("a watch from an old resource version: %d, want 410", code)
 		}
 	})
+	t.Run("read old state behind a slow etcd", func(t *testing.T) {
+		if err := c.DelayEtcd("kube-apiserver-2", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		first.must(http.MethodPost, configMaps, configMap("late", ""), nil)
+		const cached = configMaps + "/late?resourceVersion=0" // of the watch cache
+		if code := second.send(http.MethodGet, cached, nil, nil); code != http.StatusNotFound {
+			t.Errorf("the second server's watch cache has the object: %d", code)
+		}
+		if err := c.DelayEtcd("kube-apiserver-2", 0); err != nil {
+			t.Fatal(err)
+		}
+		for began := time.Now(); second.send(http.MethodGet, cached, nil, nil) != http.StatusOK; time.Sleep(10 * time.Millisecond) {
+			if time.Since(began) > 30*time.Second {
+				t.Fatal("the watch cache never received the object")
+			}
+		}
+	})
 	t.Run("control socket", func(t *testing.T) { testControlSocket(t, c) })
 }
 
@@ -172,6 +190,10 @@ func testControlSocket(t *testing.T, c *Cluster) {
 		{http.MethodGet, "/status", 200, `"ready":false`},
 		{http.MethodPost, "/start?component=kube-apiserver-2", 200, `"ready":true`},
 		{http.MethodPost, "/compact", 200, `"revision":"`},
+		{http.MethodPost, "/delay?component=kube-apiserver-2&by=1ms", 200, `"ready":true`},
+		{http.MethodPost, "/delay?component=kube-apiserver-2&by=0", 200, `"ready":true`},
+		{http.MethodPost, "/delay?component=kube-apiserver-2&by=-1s", 400, `negative`},
+		{http.MethodPost, "/delay?component=etcd&by=1s", 400, `no relay`},
 		{http.MethodPost, "/restart?component=kubelet", 400, `no component \"kubelet\" in this cluster (components: etcd, kube-apiserver`},
 		{http.MethodPost, "/stop?component=etcd&kill=maybe", 400, `want true or false`},
 	} {

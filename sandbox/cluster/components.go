@@ -25,7 +25,10 @@ func (c *Cluster) createMembers(cache *build.Cache, ports []int) error {
 	members := []*member{etcd}
 	var urls []string
 	for i := range c.options.APIServers {
-		server := c.newAPIServer(i, next(), etcd.url)
+		server := c.newAPIServer(i, next())
+		if err := c.connectEtcd(server, etcd.url); err != nil {
+			return err
+		}
 		members = append(members, server)
 		urls = append(urls, server.url)
 	}
@@ -117,7 +120,22 @@ func (c *Cluster) newEtcd(clientPort, peerPort int) *member {
 	}
 }
 
-func (c *Cluster) newAPIServer(index, port int, etcdURL string) *member {
+// connectEtcd connects an API server to etcd: through a relay if there are several, because its cost would show in measurements.
+func (c *Cluster) connectEtcd(server *member, url string) error {
+	if c.options.APIServers > 1 {
+		relay, err := newRelay(strings.TrimPrefix(url, "https://"))
+		if err != nil {
+			return err
+		}
+		c.relays = append(c.relays, relay)
+		server.relay = relay
+		url = relay.url()
+	}
+	server.args = append(server.args, "--etcd-servers="+url)
+	return nil
+}
+
+func (c *Cluster) newAPIServer(index, port int) *member {
 	m := &member{component: APIServer, url: httpsURL(port)}
 	if index > 0 {
 		m.name = fmt.Sprintf("%s-%d", APIServer, index+1)
@@ -129,7 +147,7 @@ func (c *Cluster) newAPIServer(index, port int, etcdURL string) *member {
 		// The Service "kubernetes" gets no endpoints, because endpoints may not be on loopback.
 		"--advertise-address=" + loopback, "--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + p.cert("serving"), "--tls-private-key-file=" + p.key("serving"),
-		"--etcd-servers=" + etcdURL, "--etcd-cafile=" + p.cert("etcd-ca"),
+		"--etcd-cafile=" + p.cert("etcd-ca"),
 		"--etcd-certfile=" + p.cert("etcd-client"), "--etcd-keyfile=" + p.key("etcd-client"),
 		"--client-ca-file=" + p.cert("ca"), "--token-auth-file=" + p.base("tokens.csv"),
 		"--authorization-mode=Node,RBAC", "--allow-privileged=true",

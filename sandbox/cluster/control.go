@@ -85,6 +85,7 @@ func (m *member) status() ComponentStatus {
 //	POST /stop?component=NAME[&kill=true]
 //	POST /restart?component=NAME[&kill=true]
 //	POST /compact
+//	POST /delay?component=NAME&by=DURATION
 //
 // Responses are JSON: a Status, {"revision": "…"} or, if a call fails, {"error": "…"} with status 400 or 500. A call returns once
 // it has taken effect.
@@ -115,6 +116,17 @@ func (c *Cluster) controlHandler() http.Handler {
 			return
 		}
 		writeJSON(w, http.StatusOK, map[string]string{"revision": revision})
+	})
+	mux.HandleFunc("POST /delay", func(w http.ResponseWriter, r *http.Request) {
+		delay, err := time.ParseDuration(r.FormValue("by"))
+		if err == nil {
+			err = c.DelayEtcd(r.FormValue("component"), delay)
+		}
+		if err != nil {
+			writeError(w, http.StatusBadRequest, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, c.Status())
 	})
 	mux.HandleFunc("POST /start", c.handle(func(ctx context.Context, name string, _ bool) error {
 		return c.StartComponent(ctx, name)

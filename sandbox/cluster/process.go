@@ -31,6 +31,8 @@ type member struct {
 	log       string // file with its output
 	// credentials are for its clients, or nil if a kubeconfig has them.
 	credentials *Credentials
+	// relay is between an API server and etcd, or nil.
+	relay *relay
 	// probe reports whether the running process is ready.
 	probe func(ctx context.Context) error
 

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 )
 
 // recorder is a testing.TB that records whether the test was skipped or failed.
@@ -136,9 +137,11 @@ func TestControl_Calls(t *testing.T) {
 	calls()
 	RestartAPIServer(t, true)
 	Compact(t)
+	t.Run("delayed for one test", func(t *testing.T) { DelayEtcd(t, "kube-apiserver-2", time.Second) })
 	t.Run("stopped for one test", func(t *testing.T) { Stop(t, Etcd) })
 	want := []string{
 		"POST /restart?component=kube-apiserver&kill=true", "POST /compact",
+		"POST /delay?by=1s&component=kube-apiserver-2", "POST /delay?by=0s&component=kube-apiserver-2",
 		"POST /stop?component=etcd&kill=true", "POST /start?component=etcd",
 	}
 	if got := calls(); !slices.Equal(got, want) {

@@ -48,6 +48,16 @@ func Start(t testing.TB, component string) {
 	post(t, "/start", url.Values{"component": {component}})
 }
 
+// DelayEtcd delays etcd's responses and watch events to an API server until the test ends, so that its watch cache lags behind; 0
+// ends the delay. The sandbox needs several API servers.
+func DelayEtcd(t testing.TB, server string, delay time.Duration) {
+	t.Helper()
+	post(t, "/delay", url.Values{"component": {server}, "by": {delay.String()}})
+	if delay > 0 {
+		t.Cleanup(func() { DelayEtcd(t, server, 0) })
+	}
+}
+
 // Compact compacts etcd to its newest revision, so that older continue tokens and,
 // after RestartAPIServer, older resource versions expire (410 Gone).
 func Compact(t testing.TB) {
