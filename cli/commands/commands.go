@@ -53,6 +53,45 @@ type Program struct {
 	preferences *kuberc.Preferences
 }
 
+// group is the commands of a package.
+type group struct {
+	commands func(*command.State) []*cobra.Command
+	// names are the commands that need no other group. Missing are commands that use the tree of all commands.
+	names []string
+}
+
+var groups = []group{
+	{get.Commands, []string{"get", "inventory", "events", "api-resources", "api-versions", "version"}},
+	{config.Commands, []string{"config"}},
+	{change.Commands, []string{"create", "apply", "delete", "edit", "replace", "patch", "set", "label", "annotate", "scale", "wait", "rollout"}},
+	{pod.Commands, []string{"logs", "exec", "attach", "run", "cp", "port-forward", "proxy", "debug"}},
+	{inspect.Commands, []string{"describe", "new", "explain", "tree", "who", "status", "auth", "drain", "cordon", "uncordon"}},
+	{definition.Commands, []string{"crd"}},
+	{plans.Commands, []string{"diff", "plan"}},
+	{validate.Commands, []string{"validate"}},
+	{cluster.Commands, []string{"cluster-info", "top"}},
+	{plugin.Commands, nil},
+	{kuberc.Commands, nil},
+	{admin.Commands, []string{"taint", "certificate"}},
+	{workload.Commands, []string{"expose", "autoscale"}},
+	{role.Commands, []string{"role"}},
+}
+
+// build builds the group of the first argument, or all groups: flags of other commands would take much of the time and memory of a short
+// command line.
+func build(state *command.State, needsAll bool) (all []*cobra.Command) {
+	needed := groups
+	if len(state.Args) > 0 && !needsAll {
+		if i := slices.IndexFunc(groups, func(g group) bool { return slices.Contains(g.names, state.Args[0]) }); i >= 0 {
+			needed = groups[i : i+1]
+		}
+	}
+	for _, group := range needed {
+		all = append(all, group.commands(state)...)
+	}
+	return all
+}
+
 // New adds commands of anyctl to root: the named commands, or all without names. The persistent flags of root get kubectl's
 // connection flags, -v and --warnings-as-errors, except for flags and shorthands that root has. Errors and warnings are written as
 // kubectl does. The name of root is the default of the connection's FieldManager and UserAgent. args is the command line without the program's name. Hooks of the connection, such as OnWarning, are called, too.
@@ -69,11 +108,7 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 		preferences = kuberc.Load(state)
 		kuberc.AddFlag(root.PersistentFlags())
 	}
-	all := slices.Concat(
-		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
-		definition.Commands(state), plans.Commands(state), validate.Commands(state), cluster.Commands(state), plugin.Commands(state), kuberc.Commands(state),
-		admin.Commands(state), workload.Commands(state), role.Commands(state),
-	)
+	all := build(state, len(names) > 0 || preferences.NameCommands())
 	chosen := all
 	if len(names) > 0 {
 		chosen = nil

@@ -52,6 +52,9 @@ func Load(s *command.State) *Preferences {
 	return p
 }
 
+// NameCommands reports whether there are preferences: they name commands, besides that of the command line.
+func (p *Preferences) NameCommands() bool { return p != nil && p.preference != nil }
+
 // AddFlag defines --kuberc. The value is read by Load.
 func AddFlag(fs *pflag.FlagSet) {
 	fs.String("kuberc", "", "Path to the kuberc file to use for preferences. This can be disabled by exporting KUBECTL_KUBERC=false feature gate or turning off the feature KUBERC=off.")
