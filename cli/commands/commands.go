@@ -56,7 +56,7 @@ type Program struct {
 // group is the commands of a package.
 type group struct {
 	commands func(*command.State) []*cobra.Command
-	// names are the commands that need no other group. Missing are commands that use the tree of all commands.
+	// names are the commands that need this group alone. Missing are commands that use the tree of all commands.
 	names []string
 }
 
@@ -77,7 +77,7 @@ var groups = []group{
 	{role.Commands, []string{"role"}},
 }
 
-// build builds the group of the first argument, or all groups: flags of other commands would take much of the time and memory of a short
+// build builds the group of the first argument, or all groups. Flags of all commands would take much of the time and memory of a short
 // command line.
 func build(state *command.State, needsAll bool) (all []*cobra.Command) {
 	needed := groups
