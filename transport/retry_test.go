@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,24 +92,24 @@ func TestConn_DoReportsContextErrorAndCause(t *testing.T) {
 }
 
 func TestConn_DoBoundsDecompressedErrorBody(t *testing.T) {
-	var bomb bytes.Buffer
-	packed := gzip.NewWriter(&bomb)
-	_, err := io.WriteString(packed, `{"kind":"Status","message":"`)
-	require.NoError(t, err)
-	for range 64 {
-		_, err = packed.Write(bytes.Repeat([]byte("a"), 1<<20))
+	member := func(text string) []byte {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		_, err := io.WriteString(w, text)
 		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		return packed.Bytes()
 	}
-	require.NoError(t, packed.Close())
+	bomb := slices.Concat(member(`{"kind":"Status","message":"`), bytes.Repeat(member(strings.Repeat("a", 1<<20)), 64))
 	conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = w.Write(bomb.Bytes())
+		_, _ = w.Write(bomb)
 	})
 	var before, after runtimeMemory
 	before.read()
-	_, err = conn.Do(t.Context(), &transport.Request{Path: "/x"})
+	_, err := conn.Do(t.Context(), &transport.Request{Path: "/x"})
 	after.read()
 	require.Error(t, err)
 	assert.Less(t, len(err.Error()), 2000)
