@@ -86,8 +86,12 @@ func taintCases() []oracleCase {
 	for i := range cases {
 		cases[i].setup = taintedNode
 		cases[i].effect = []string{"nodes/$NS"}
-		// The node controller adds taints to a node without a kubelet.
-		cases[i].masks = []mask{{`(?s)  - effect: NoSchedule\n    key: node.kubernetes.io/[a-z-]+\n(    timeAdded: "?TIME"?\n)?`, ""}, {`(?s)\nstatus:.*`, "\nSTATUS\n"}}
+		// Controllers add taints to a node without a kubelet, and an annotation to each node.
+		cases[i].masks = []mask{
+			{`(?s)  - effect: NoSchedule\n    key: node.kubernetes.io/[a-z-]+\n(    timeAdded: "?TIME"?\n)?`, ""},
+			{`  annotations:\n    node.alpha.kubernetes.io/ttl: .*\n`, ""},
+			{`(?s)\nstatus:.*`, "\nSTATUS\n"},
+		}
 	}
 	return cases
 }
