@@ -32,7 +32,7 @@ func TestBuild_GroupOfFirstArgument(t *testing.T) {
 		listed = append(listed, group.names...)
 	}
 	unlisted := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(listed, name) })
-	assert.ElementsMatch(t, []string{"completion", "copy", "kuberc", "plugin", "rehearse"}, unlisted, "commands that use all others, and single ones")
+	assert.ElementsMatch(t, []string{"completion", "copy", "kuberc", "plugin", "rehearse", "role"}, unlisted, "commands that use all others, and single ones")
 }
 
 func TestBuild_NeedsAll(t *testing.T) {

@@ -56,7 +56,8 @@ type Program struct {
 // group is the commands of a package.
 type group struct {
 	commands func(*command.State) []*cobra.Command
-	// names are the commands that need this group alone. Missing are commands that use the tree of all commands.
+	// names are the commands that need this group alone. Missing are commands that use the tree of all commands: role runs a command,
+	// plugin and kuberc name them, completion completes them.
 	names []string
 }
 
@@ -74,7 +75,7 @@ var groups = []group{
 	{kuberc.Commands, nil},
 	{admin.Commands, []string{"taint", "certificate"}},
 	{workload.Commands, []string{"expose", "autoscale"}},
-	{role.Commands, []string{"role"}},
+	{role.Commands, nil},
 }
 
 // build builds the group of the first argument, or all groups. Flags of all commands would take much of the time and memory of a short
@@ -122,7 +123,7 @@ func New(root *cobra.Command, connection *flags.Connection, args []string, names
 	}
 	rename(chosen, connection, root.Name())
 	command.Root(state, root, chosen...)
-	hasPlugins := slices.ContainsFunc(chosen, func(cmd *cobra.Command) bool { return cmd.Name() == "plugin" })
+	hasPlugins := len(names) == 0 || slices.Contains(names, "plugin")
 	return &Program{root, state, hasPlugins, preferences}, nil
 }
 

@@ -32,7 +32,7 @@ func diffCases() []oracleCase {
 		{line: "diff --server-side -f a.yaml --force-conflicts --show-managed-fields", setup: webConfigMap, files: change(webConfigMap, "color: blue", "color: green, size: big"), fails: true},
 		{line: "diff --server-side -f a.yaml --field-manager=oracle", setup: webConfigMap, files: change(webConfigMap, "data: {color: blue}", ""), fails: true},
 		{line: "diff --server-side -f a.yaml --show-managed-fields", setup: webConfigMap, files: change(webConfigMap), fails: true},
-		{line: "diff --server-side --force-conflicts -f a.yaml", setup: webDeployment, files: change(webDeployment, "web:1", "web:2", "replicas: 2", "replicas: 3"), fails: true},
+		{line: "diff --server-side --force-conflicts -f a.yaml", setup: webDeployment, files: change(webDeployment, "web:1", "web:2", "replicas: 2", "replicas: 3"), fails: true, ready: []string{"deployments/web"}},
 		{line: "diff --server-side -f a.yaml -f b.yaml", files: map[string]string{"a.yaml": webConfigMap, "b.yaml": webDeployment}, fails: true},
 		{line: "diff --server-side -f - --force-conflicts", setup: webConfigMap, stdin: strings.ReplaceAll(webConfigMap, "blue", "green"), fails: true},
 		{line: "diff --server-side -f .", files: map[string]string{"x.yaml": webConfigMap, "y.yaml": strings.ReplaceAll(webConfigMap, "one", "three")}, fails: true},

@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
@@ -184,7 +185,7 @@ func (o *oracle) applyAs(t *testing.T, namespace, manager, manifest string) {
 			_, err = object.Resource.Get(t.Context(), object.Object.GetName(), nil)
 			if apierrors.IsNotFound(err) {
 				if object.Object.GetKind() == "CustomResourceDefinition" {
-					waitDeletedAtEnd(t, object.Resource, object.Object.GetName())
+					o.waitDeletedAtEnd(t, object.Resource, object.Object.GetName())
 				}
 				client.DeleteAtEnd(t, object.Resource, object.Object.GetName())
 			} else {
@@ -200,13 +201,23 @@ func (o *oracle) applyAs(t *testing.T, namespace, manager, manifest string) {
 	}
 }
 
-// waitDeletedAtEnd waits for the finalizers of a definition, which delete its objects: meanwhile the next test cannot create it.
-func waitDeletedAtEnd(t *testing.T, resource *dynamic.Resource, name string) {
+// waitDeletedAtEnd waits for the finalizers of a definition, which delete its objects: meanwhile the next test cannot create it. Then it
+// waits for discovery: the name of the resource may be that of a resource of the next test.
+func (o *oracle) waitDeletedAtEnd(t *testing.T, resource *dynamic.Resource, name string) {
 	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		_, err := resource.Wait(ctx, name, dynamic.Deleted())
+		assert.NoError(t, err)
+		_, err = o.client.Discovery().WaitForSnapshot(ctx, func(s *discovery.Snapshot) bool {
+			for resource := range s.Resources() {
+				if resource.GVR.GroupResource().String() == name {
+					return false
+				}
+			}
+			return true
+		})
 		assert.NoError(t, err)
 	})
 }
