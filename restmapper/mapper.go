@@ -69,13 +69,14 @@ func (m *Mapper) Resources(ctx context.Context, list string) ([]*discovery.Resou
 // errNoMatch reports that an index lacks the query. [index.noMatch] makes the caller's error after a search.
 var errNoMatch = errors.New("no match")
 
-// find looks the query up in the latest snapshot. It searches if the snapshot is not fresh or lacks the query.
+// find looks the query up in the latest snapshot. It searches if the snapshot is not fresh or lacks the query. An ambiguous name is
+// looked up in a new snapshot, too: resources with the name may have been deleted.
 func find[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (T, error) {
 	if snapshot := m.discovery.Latest(); snapshot != nil && m.discovery.Fresh() {
 		x := m.index(snapshot)
 		found, err := lookup(x, q)
 		if !errors.Is(err, errNoMatch) {
-			return found, err
+			return settle(ctx, m, q, x, lookup, found, err)
 		}
 		if err := m.misses.get(&q, x, time.Now()); err != nil {
 			return found, err
@@ -98,6 +99,26 @@ func search[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, 
 	x := m.index(snapshot)
 	if found, err = lookup(x, q); errors.Is(err, errNoMatch) {
 		err = x.noMatch(&q)
+		m.misses.add(&q, x, err, time.Now())
+	}
+	return settle(ctx, m, q, x, lookup, found, err)
+}
+
+// settle returns the result of a lookup. After an [*AmbiguousError] it looks the query up in a new snapshot, unless it did so a moment
+// ago. If that fails, the error stays.
+func settle[T any](ctx context.Context, m *Mapper, q query, x *index, lookup func(*index, query) (T, error), found T, err error) (T, error) {
+	if _, ok := errors.AsType[*AmbiguousError](err); !ok || m.misses.get(&q, x, time.Now()) != nil {
+		return found, err
+	}
+	snapshot, refreshErr := m.discovery.Refresh(ctx)
+	if refreshErr != nil {
+		return found, err
+	}
+	x = m.index(snapshot)
+	if found, err = lookup(x, q); errors.Is(err, errNoMatch) {
+		err = x.noMatch(&q)
+	}
+	if err != nil {
 		m.misses.add(&q, x, err, time.Now())
 	}
 	return found, err

@@ -3,7 +3,10 @@ package restmapper_test
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -149,6 +152,28 @@ func TestMapper_NameOfSeveralResourcesIsAmbiguous(t *testing.T) {
 		require.ErrorContains(t, err, "say which of widgets.a.example.com, widgets.b.example.com")
 		assert.True(t, meta.IsAmbiguousError(err))
 	}
+}
+
+func TestMapper_AmbiguousNameAfterDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mapper, server := serve(t, served)
+		_, err := mapper.Resource(t.Context(), "pods")
+		require.NoError(t, err)
+		requireAmbiguous := func() {
+			t.Helper()
+			_, err := mapper.Resource(t.Context(), "widgets")
+			require.ErrorAs(t, err, new(*restmapper.AmbiguousError))
+		}
+		requireAmbiguous()
+		sent := server.Count()
+		server.Serve(strings.Replace(served, "\nb.example.com/v1 widgets widget Widget wi,svc", "", 1))
+		requireAmbiguous()
+		assert.Equal(t, sent, server.Count(), "no request for the same name within 50 ms")
+		time.Sleep(50 * time.Millisecond)
+		found, err := mapper.Resource(t.Context(), "widgets")
+		require.NoError(t, err)
+		assert.Equal(t, "a.example.com", found.GVR.Group)
+	})
 }
 
 func TestMapper_CoreGroupConflictsOnlyWithItself(t *testing.T) {

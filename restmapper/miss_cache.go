@@ -18,7 +18,7 @@ const (
 	maxMisses = 1024            // bounds the memory for arbitrary names
 )
 
-// missCache holds recently missing names: a mistyped name in a loop must not cause a search each time. It holds no snapshot. It
+// missCache holds recently missing names: a mistyped name in a loop must not cause a search each time. The same is true of ambiguous names. It holds no snapshot. It
 // is safe for concurrent use; the zero value is ready.
 type missCache struct {
 	mu      sync.Mutex
@@ -56,7 +56,7 @@ func (c *missCache) get(q *query, x *index, now time.Time) error {
 	return last.err
 }
 
-// add records a search without a match.
+// add records a search without a match, or with several.
 func (c *missCache) add(q *query, x *index, err error, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -78,43 +78,88 @@ func (o *explainOptions) validate(args []string) error {
 	return nil
 }
 
+// run explains a target. While it waits for the server, it reads caches: discovery's during the request for the list of documents, and
+// the document during the request for the warning, which so needs no connection of its own.
 func (o *explainOptions) run(ctx context.Context, target string) error {
-	explanation, err := o.explain(ctx, target, &o.ExplainOptions)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	names, err := parseTarget(target)
+	if err != nil {
+		return err
+	}
+	schemas, err := o.Connection.Schemas(ctx)
+	if err != nil {
+		return err
+	}
+	refreshed := make(chan error, 1)
+	go func() { refreshed <- schemas.Refresh(ctx) }()
+	gvk, path, err := o.resolve(ctx, names)
+	if err != nil {
+		cancel()
+	}
+	if refreshErr := <-refreshed; err == nil {
+		err = refreshErr
+	}
 	if err != nil {
 		return explainError(err)
 	}
-	if err := o.warn(ctx, explanation); err != nil {
+
+	var warning string
+	warned := make(chan error, 1)
+	go func() {
+		var err error
+		warning, err = o.deprecation(ctx, gvk)
+		warned <- err
+	}()
+	explanation, err := schemas.Explain(ctx, gvk, path, &o.ExplainOptions)
+	if err != nil {
+		cancel()
+		<-warned
+		return explainError(err)
+	}
+	if err := <-warned; err != nil {
 		return err
+	}
+	if warning != "" {
+		o.Connection.OnWarning(ctx, warning)
+		if len(path) == 0 {
+			explanation.Deprecated = warning
+		}
 	}
 	return o.print(explanation)
 }
 
-// warn adds the server's warning about a deprecated version. It is left out if the user may not list the objects.
-func (o *explainOptions) warn(ctx context.Context, explanation *schema.Explanation) error {
+// deprecation returns the server's warning about a deprecated version, or "" without one or without permission to list the objects.
+func (o *explainOptions) deprecation(ctx context.Context, gvk runtimeschema.GroupVersionKind) (warning string, err error) {
 	client, err := o.Client(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
-	resource, err := client.ForKind(ctx, runtimeschema.GroupVersionKind{Group: explanation.Group, Version: explanation.Version, Kind: explanation.Kind})
+	resource, err := client.ForKind(ctx, gvk)
 	if err != nil {
-		return err
+		return "", err
 	}
-	warning, _ := command.Deprecation(ctx, resource)
+	warning, _ = command.Deprecation(ctx, resource)
 	if warning == "" {
-		return ctx.Err()
+		return "", ctx.Err()
 	}
-	o.Connection.OnWarning(ctx, warning)
-	if len(explanation.Path) == 0 {
-		explanation.Deprecated = warning
+	return warning, nil
+}
+
+// parseTarget splits TYPE[.GROUP][.FIELD...] into names.
+func parseTarget(target string) ([]string, error) {
+	names, err := unstructured.ParsePath(strings.TrimSuffix(target, "."))
+	if err != nil || len(names) == 0 || strings.Contains(target, "[") {
+		return nil, fmt.Errorf("%q is not TYPE[.FIELD...], such as pods.spec.containers.image", target)
 	}
-	return nil
+	return names, nil
 }
 
 // explain explains a target: TYPE[.GROUP][.FIELD...].
 func (o *explainOptions) explain(ctx context.Context, target string, opts *schema.ExplainOptions) (*schema.Explanation, error) {
-	names, err := unstructured.ParsePath(strings.TrimSuffix(target, "."))
-	if err != nil || len(names) == 0 || strings.Contains(target, "[") {
-		return nil, fmt.Errorf("%q is not TYPE[.FIELD...], such as pods.spec.containers.image", target)
+	names, err := parseTarget(target)
+	if err != nil {
+		return nil, err
 	}
 	gvk, path, err := o.resolve(ctx, names)
 	if err != nil {
