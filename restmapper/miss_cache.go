@@ -18,8 +18,8 @@ const (
 	maxMisses = 1024            // bounds the memory for arbitrary names
 )
 
-// missCache holds recently missing names: a mistyped name in a loop must not cause a search each time. The same is true of ambiguous names. It holds no snapshot. It
-// is safe for concurrent use; the zero value is ready.
+// missCache holds recently missing and ambiguous names: a mistyped name in a loop must not cause a search each time. It holds no
+// snapshot. It is safe for concurrent use; the zero value is ready.
 type missCache struct {
 	mu      sync.Mutex
 	misses  map[missKey]miss

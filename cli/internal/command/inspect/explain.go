@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,11 +98,9 @@ func (o *explainOptions) run(ctx context.Context, target string) error {
 	if err != nil {
 		cancel()
 	}
-	if refreshErr := <-refreshed; err == nil {
-		err = refreshErr
-	}
-	if err != nil {
-		return explainError(err)
+	refreshErr := <-refreshed
+	if err := cmp.Or(err, refreshErr); err != nil {
+		return err
 	}
 
 	var warning string
@@ -114,11 +113,10 @@ func (o *explainOptions) run(ctx context.Context, target string) error {
 	explanation, err := schemas.Explain(ctx, gvk, path, &o.ExplainOptions)
 	if err != nil {
 		cancel()
-		<-warned
-		return explainError(err)
 	}
-	if err := <-warned; err != nil {
-		return err
+	warnErr := <-warned
+	if err := cmp.Or(err, warnErr); err != nil {
+		return explainError(err)
 	}
 	if warning != "" {
 		o.Connection.OnWarning(ctx, warning)
