@@ -72,7 +72,9 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	}
 	missing := kept.missing(opts.allGroups(), v)
 	isMissing := func(r run) bool { return slices.Contains(missing, r.groupName()) }
-	results := slices.DeleteFunc(opts.resultsOf(opts.all(), kept), func(r result) bool { return isMissing(r.ours.run) || isMissing(r.theirs.run) })
+	results := slices.DeleteFunc(opts.resultsOf(opts.all(), kept), func(r result) bool {
+		return isMissing(r.ours.run) || isMissing(r.theirs.run) || !kept.isMeasured(r.ours) || !kept.isMeasured(r.theirs)
+	})
 	growth := slices.DeleteFunc(slices.Clone(opts.growth), func(count int) bool { return isMissing(growthSeries[0].run(count)) })
 	managed := slices.DeleteFunc(slices.Clone(opts.pods), func(count int) bool { after, _ := managerForms[0].runs(count); return isMissing(after) })
 	p := page{

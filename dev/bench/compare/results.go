@@ -127,6 +127,12 @@ func (k *results) missing(groups []group, v versions) []string {
 	return names
 }
 
+// isMeasured reports whether the figure is kept. A group that was measured before a figure was added lacks it.
+func (k *results) isMeasured(c cost) bool {
+	_, found := k.Groups[c.groupName()].Figures[c.key()]
+	return found
+}
+
 // of returns a figure, or 0 for an unmeasured figure.
 func (k *results) of(c cost) float64 {
 	return k.Groups[c.groupName()].Figures[c.key()]

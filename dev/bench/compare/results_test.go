@@ -56,6 +56,8 @@ func TestResults_KeptInFile(t *testing.T) {
 	assert.Equal(t, kept, again)
 	assert.InDelta(t, 2, again.of(cost{theirs, "cpu"}), 0)
 	assert.Zero(t, again.of(cost{theirs, "wall"}))
+	assert.True(t, again.isMeasured(cost{theirs, "cpu"}))
+	assert.False(t, again.isMeasured(cost{theirs, "wall"}))
 	assert.True(t, again.has(lists, v))
 	assert.False(t, again.has(lists, versions{Go: "go2"}), "measured with another version")
 	lists.runs = append(lists.runs, run{"ours", "lazy", 50})
