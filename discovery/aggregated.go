@@ -17,7 +17,7 @@ const aggregatedListKind = "APIGroupDiscoveryList"
 // decodeAggregated decodes the groups of an aggregated response. An invalid group or version fails alone: the error is
 // Version.Err, or an element of rejected for an invalid group or an unnamed version. memory is the memory limit in bytes.
 func decodeAggregated(body []byte, memory int64) (groups []Group, rejected []error, err error) {
-	d := &aggregatedDecoder{reader: jsonread.Borrow(body), interner: newInterner()}
+	d := &aggregatedDecoder{valueReader: valueReader{jsonread.Borrow(body), newInterner()}}
 	defer d.reader.Release()
 	d.reader.Limit(memory, errTooLarge)
 	kind, groups, hasItems, err := d.document()
@@ -48,7 +48,7 @@ func decodeItems(body []byte, memory int64, whole error) (groups []Group, reject
 	if codec.Unmarshal(body, &list) != nil || list.Kind != aggregatedListKind {
 		return nil, nil, fmt.Errorf("decode %s: %w", aggregatedListKind, sanitize.Error(whole, maxText))
 	}
-	d := &aggregatedDecoder{interner: newInterner(), memory: memory}
+	d := &aggregatedDecoder{valueReader: valueReader{interner: newInterner()}, memory: memory}
 	for _, item := range list.Items {
 		d.memory -= groupSize + failureSize
 		group, errs := d.decodeItem(item)

@@ -1,17 +1,12 @@
 package discovery
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/anykind/anykind/internal/jsonread"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // aggregatedDecoder decodes apidiscovery.k8s.io's APIGroupDiscoveryList, v2 and v2beta1. The resources still lack group and
 // version, see [Group.complete].
 type aggregatedDecoder struct {
-	reader   *jsonread.Reader
-	interner *interner
-	memory   int64 // remaining memory for separately decoded parts
+	valueReader
+	memory int64 // remaining memory for separately decoded parts
 	// resources and subresources are buffers for the current version and resource. They are copied at their final length.
 	resources    []Resource
 	subresources []Subresource
@@ -177,87 +172,4 @@ func (d *aggregatedDecoder) kind() (gvk schema.GroupVersionKind, err error) {
 		return err
 	})
 	return gvk, err
-}
-
-// object reads an object or null. It calls member for each field, to read the value.
-func (d *aggregatedDecoder) object(member func(field string) error) error {
-	if isNull, err := d.null(); isNull || err != nil {
-		return err
-	}
-	if err := d.reader.ObjectStart(); err != nil {
-		return err
-	}
-	field, more, err := d.reader.OpenObject()
-	for more && err == nil {
-		if err = member(field); err == nil {
-			field, more, err = d.reader.NextMember()
-		}
-	}
-	return err
-}
-
-// list reads a list or null. It calls element for each element, to read the element.
-func (d *aggregatedDecoder) list(element func() error) error {
-	if isNull, err := d.null(); isNull || err != nil {
-		return err
-	}
-	if err := d.reader.Expect('[', "where a list should begin"); err != nil {
-		return err
-	}
-	more, err := d.reader.OpenList()
-	for more && err == nil {
-		if err = element(); err == nil {
-			more, err = d.reader.NextElement()
-		}
-	}
-	return err
-}
-
-// texts reads a list of strings. makeList makes the result from the interner's key. null is nil.
-func (d *aggregatedDecoder) texts(makeList func(*interner, int) []string) ([]string, error) {
-	if isNull, err := d.null(); isNull || err != nil {
-		return nil, err
-	}
-	n := 0
-	d.interner.key = d.interner.key[:0]
-	err := d.list(func() error {
-		b, err := d.textBytes()
-		d.interner.key = append(append(d.interner.key, b...), separator)
-		n++
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return makeList(d.interner, n), nil
-}
-
-// text reads a string. null is "".
-func (d *aggregatedDecoder) text() (string, error) {
-	b, err := d.textBytes()
-	if err != nil {
-		return "", err
-	}
-	return d.interner.bytes(b), nil
-}
-
-func (d *aggregatedDecoder) textBytes() ([]byte, error) {
-	if isNull, err := d.null(); isNull || err != nil {
-		return nil, err
-	}
-	return d.reader.StringBytes()
-}
-
-// null reads a null if it is next.
-func (d *aggregatedDecoder) null() (bool, error) {
-	if c, err := d.reader.Peek(); err != nil || c != 'n' {
-		return false, err
-	}
-	return true, d.reader.Literal("null")
-}
-
-// skip reads the value of an unused field.
-func (d *aggregatedDecoder) skip() error {
-	_, _, err := d.reader.Skip()
-	return err
 }

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,18 +10,24 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/internal/atomicfile"
+	"github.com/anykind/anykind/internal/parallel"
 )
 
 // maxDiskAge is the maximum age of a cache file by modification time, as in kubectl.
 const maxDiskAge = 6 * time.Hour
+
+// maxDiskReaders bounds the goroutines that read the files of a cache.
+const maxDiskReaders = 4
 
 const (
 	groupsFile    = "servergroups.json"
@@ -97,23 +104,36 @@ func (d *diskCache) read(now time.Time) (*Snapshot, error) {
 	if len(snapshot.Groups) == 0 {
 		return nil, fmt.Errorf("%s: no groups", path)
 	}
-	for gv, version := range snapshot.Versions() {
-		if version.Resources, err = d.readVersion(files, gv); err != nil {
-			return nil, err
-		}
+	if _, rejected := rejectNames(slices.Clone(snapshot.Groups)); len(rejected) > 0 {
+		return nil, fmt.Errorf("%s: %w", path, rejected[0])
 	}
-	if err := validateGroups(snapshot.Groups); err != nil {
-		return nil, fmt.Errorf("%s: %w", d.dir, err)
-	}
-	interner := newInterner()
-	for _, version := range snapshot.Versions() {
-		interner.resources(version.Resources)
+	if err := d.readVersions(snapshot, files); err != nil {
+		return nil, err
 	}
 	snapshot.TakenAt = files.oldest
 	return snapshot, nil
 }
 
-func (d *diskCache) readVersion(files *validFiles, gv schema.GroupVersion) ([]*Resource, error) {
+// readVersions reads the resources of each version of a snapshot in parallel.
+func (d *diskCache) readVersions(snapshot *Snapshot, files *validFiles) error {
+	var gvs []schema.GroupVersion
+	var versions []*Version
+	for gv, version := range snapshot.Versions() {
+		gvs = append(gvs, gv)
+		versions = append(versions, version)
+	}
+	workers := min(runtime.GOMAXPROCS(0), maxDiskReaders)
+	errs := make([]error, workers)
+	parallel.Do(workers, workers, func(k int) {
+		in := newInterner()
+		for i := k; i < len(gvs) && errs[k] == nil; i += workers {
+			versions[i].Resources, errs[k] = d.readVersion(files, gvs[i], in)
+		}
+	})
+	return cmp.Or(errs...)
+}
+
+func (d *diskCache) readVersion(files *validFiles, gv schema.GroupVersion, in *interner) ([]*Resource, error) {
 	folder, err := d.folder(gv)
 	if err != nil {
 		return nil, err
@@ -127,18 +147,25 @@ func (d *diskCache) readVersion(files *validFiles, gv schema.GroupVersion) ([]*R
 	if err != nil {
 		return nil, err
 	}
-	var list metav1.APIResourceList
-	if err := decodeKind(data, "APIResourceList", &list); err != nil {
+	resources, groupVersion, err := decodeResourceList(data, gv, in)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if list.GroupVersion != gv.String() {
-		return nil, fmt.Errorf("%s: group version is %q", path, list.GroupVersion)
+	if groupVersion != gv.String() {
+		return nil, fmt.Errorf("%s: group version is %q", path, groupVersion)
 	}
-	return resourcesOf(gv, list.APIResources), nil
+	if err := validateResources(resources); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return resources, nil
 }
 
-// validFiles reads unexpired files and records the oldest modification time.
-type validFiles struct{ now, oldest time.Time }
+// validFiles reads unexpired files and records the oldest modification time. It is safe for concurrent use.
+type validFiles struct {
+	now    time.Time
+	mu     sync.Mutex
+	oldest time.Time
+}
 
 func (f *validFiles) read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -154,9 +181,11 @@ func (f *validFiles) read(path string) ([]byte, error) {
 	if age := f.now.Sub(modified); age > maxDiskAge || age < -maxDiskAge {
 		return nil, fmt.Errorf("%s: expired: written %s ago", path, age.Round(time.Second))
 	}
+	f.mu.Lock()
 	if modified.Before(f.oldest) {
 		f.oldest = modified
 	}
+	f.mu.Unlock()
 	return os.ReadFile(path)
 }
 

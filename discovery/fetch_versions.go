@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
@@ -112,11 +111,14 @@ func (c *Client) getVersion(ctx context.Context, gv schema.GroupVersion) ([]*Res
 	if gv.Group == "" {
 		path = "/api/" + gv.Version
 	}
-	var list metav1.APIResourceList
-	if err := c.getKind(ctx, path, plainJSON, "APIResourceList", &list); err != nil {
+	var resources []*Resource
+	err := c.getDecoded(ctx, path, plainJSON, func(body []byte) (err error) {
+		resources, _, err = decodeResourceList(body, gv, newInterner())
+		return err
+	})
+	if err != nil {
 		return nil, utilerrors.FilterOut(err, apierrors.IsNotFound)
 	}
-	resources := resourcesOf(gv, list.APIResources)
 	if err := validateResources(resources); err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}

@@ -1,7 +1,5 @@
 package discovery
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
-
 // interner dedupes strings and lists of a discovery document. Verbs, categories and kinds repeat thousands of times: with 2,000
 // definitions a snapshot takes half the memory, and decoding a fifth of the allocations. The tables are dropped after decoding.
 type interner struct {
@@ -15,27 +13,6 @@ const separator = 0xFF
 
 func newInterner() *interner {
 	return &interner{texts: map[string]string{}, lists: map[string][]string{}}
-}
-
-// resources interns resources with valid names.
-func (in *interner) resources(resources []*Resource) {
-	for _, r := range resources {
-		in.kind(&r.GVK)
-		r.Verbs = in.list(r.Verbs)
-		r.Categories = in.list(r.Categories)
-		for i := range r.Subresources {
-			sub := &r.Subresources[i]
-			in.kind(&sub.GVK)
-			sub.Name = in.text(sub.Name)
-			sub.Verbs = in.list(sub.Verbs)
-		}
-	}
-}
-
-func (in *interner) kind(gvk *schema.GroupVersionKind) {
-	gvk.Group = in.text(gvk.Group)
-	gvk.Version = in.text(gvk.Version)
-	gvk.Kind = in.text(gvk.Kind)
 }
 
 func (in *interner) text(s string) string {
@@ -52,18 +29,6 @@ func (in *interner) bytes(b []byte) string {
 		return known
 	}
 	return in.text(string(b))
-}
-
-// list interns a list. nil stays nil.
-func (in *interner) list(list []string) []string {
-	if list == nil {
-		return nil
-	}
-	in.key = in.key[:0]
-	for _, s := range list {
-		in.key = append(append(in.key, s...), separator)
-	}
-	return in.listInKey(len(list))
 }
 
 // listInKey returns the list of the n texts in in.key.

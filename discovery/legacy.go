@@ -1,10 +1,15 @@
 package discovery
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // This file converts between snapshots and the types of legacy discovery. kubectl's cache has the legacy format, too.
@@ -68,6 +73,79 @@ func groupListOf(groups []Group) *metav1.APIGroupList {
 		list.Groups = append(list.Groups, item)
 	}
 	return list
+}
+
+// decodeResourceList decodes the legacy response for a group version. It also returns the document's group version.
+func decodeResourceList(body []byte, gv schema.GroupVersion, in *interner) (resources []*Resource, groupVersion string, err error) {
+	r := valueReader{jsonread.Borrow(body), in}
+	defer r.reader.Release()
+	const want = "APIResourceList"
+	var kind string
+	var entries []metav1.APIResource
+	err = r.object(func(field string) (err error) {
+		switch field {
+		case "kind":
+			kind, err = r.text()
+		case "groupVersion":
+			groupVersion, err = r.text()
+		case "resources":
+			err = r.list(func() error {
+				entry, err := r.resourceEntry()
+				entries = append(entries, entry)
+				return err
+			})
+		default:
+			err = r.skip()
+		}
+		return err
+	})
+	if err = cmp.Or(err, r.reader.End()); err != nil {
+		return nil, "", fmt.Errorf("decode %s: %w", want, sanitize.Error(err, maxText))
+	}
+	if err := checkKind(kind, want); err != nil {
+		return nil, "", err
+	}
+	resources = resourcesOf(gv, entries)
+	for _, resource := range resources {
+		for i := range resource.Subresources {
+			sub := &resource.Subresources[i]
+			sub.Name = in.text(sub.Name)
+		}
+	}
+	return resources, groupVersion, nil
+}
+
+func (r *valueReader) resourceEntry() (entry metav1.APIResource, err error) {
+	err = r.object(func(field string) (err error) {
+		switch field {
+		case "name":
+			var name []byte
+			name, err = r.textBytes()
+			entry.Name = string(name)
+		case "singularName":
+			entry.SingularName, err = r.text()
+		case "namespaced":
+			entry.Namespaced, err = r.boolean()
+		case "group":
+			entry.Group, err = r.text()
+		case "version":
+			entry.Version, err = r.text()
+		case "kind":
+			entry.Kind, err = r.text()
+		case "verbs":
+			entry.Verbs, err = r.texts((*interner).listInKey)
+		case "shortNames":
+			entry.ShortNames, err = r.texts((*interner).newList)
+		case "categories":
+			entry.Categories, err = r.texts((*interner).listInKey)
+		case "storageVersionHash":
+			entry.StorageVersionHash, err = r.text()
+		default:
+			err = r.skip()
+		}
+		return err
+	})
+	return entry, err
 }
 
 // resourcesOf adds each "resource/subresource" entry to its resource. The entries may be in any order.

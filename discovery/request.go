@@ -39,12 +39,16 @@ var codec = jsoniter.Config{CaseSensitive: true}.Froze()
 type object interface{ GetObjectKind() schema.ObjectKind }
 
 func (c *Client) getKind(ctx context.Context, path, mediaType, kind string, into object) error {
+	return c.getDecoded(ctx, path, mediaType, func(body []byte) error { return decodeKind(body, kind, into) })
+}
+
+func (c *Client) getDecoded(ctx context.Context, path, mediaType string, decode func(body []byte) error) error {
 	doc, err := c.get(ctx, path, accept(mediaType))
 	if err != nil {
 		return err
 	}
 	if err = checkMemory(doc.Body, c.memory()); err == nil {
-		err = decodeKind(doc.Body, kind, into)
+		err = decode(doc.Body)
 	}
 	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)

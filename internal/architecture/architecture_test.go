@@ -92,7 +92,7 @@ var allowedImporters = map[string][]string{
 	"internal/listlimit":       {"fleet", "inventory"},
 	"internal/managedfields":   {"applyset", "plan", "storagemigration"},
 	"internal/objectkey":       {"dynamic", "cache", "controller", "fleet"},
-	"internal/parallel":        {"applyset", "inventory", "plan"},
+	"internal/parallel":        {"applyset", "discovery", "inventory", "plan"},
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/protobuf":        {"dynamic", "unstructured"},
 	"internal/reflector":       {"discovery", "dynamic", "stream"},
