@@ -116,6 +116,9 @@ type randomKey struct{}
 
 // Sleep waits for d, without jitter, or until ctx ends; it then returns [ContextError].
 func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ContextError(ctx)
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -156,11 +156,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 		if err == nil && isClosed(expired) {
 			err = os.ErrDeadlineExceeded
 		}
-		if err != nil || written == len(p) {
+		if err != nil || len(p) == 0 {
 			return written, c.opError("write", err)
 		}
 		n, err := c.carrier.Send(p[written:], c.done, expired)
 		written += n
+		if err == nil && written == len(p) {
+			return written, nil // even if the peer has responded and closed the connection by now
+		}
 		if err != nil {
 			if cause := c.writable(); cause != nil {
 				err = cause

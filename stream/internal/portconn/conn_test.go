@@ -27,6 +27,7 @@ type carrier struct {
 	mu     sync.Mutex
 	sent   bytes.Buffer
 	full   chan struct{}
+	onSend func() // nil for none
 	closed int
 }
 
@@ -39,6 +40,9 @@ func (c *carrier) Send(p []byte, done, expired <-chan struct{}) (int, error) {
 		case <-expired:
 			return 0, os.ErrDeadlineExceeded
 		}
+	}
+	if c.onSend != nil {
+		c.onSend()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,6 +149,25 @@ func TestConn_WritesStayTogether(t *testing.T) {
 	_, err := conn.Write([]byte("more"))
 	require.ErrorIs(t, err, syscall.EPIPE)
 	require.NoError(t, conn.Close())
+}
+
+func TestConn_WriteBeforeQuickEnd(t *testing.T) {
+	conn, carried := newConn(&ReceiveBuffer{})
+	defer conn.Close()
+	carried.onSend = func() { conn.EndData(); conn.EndErrors() }
+	n, err := conn.Write([]byte("end"))
+	require.NoError(t, err, "all bytes were sent")
+	assert.Equal(t, 3, n)
+	n, err = conn.Write([]byte("more"))
+	require.ErrorIs(t, err, syscall.EPIPE)
+	assert.Zero(t, n)
+
+	conn, carried = newConn(&ReceiveBuffer{})
+	defer conn.Close()
+	carried.onSend = func() { conn.EndData(); conn.EndErrors() }
+	n, err = conn.Write([]byte("half"))
+	require.ErrorIs(t, err, syscall.EPIPE)
+	assert.Equal(t, 3, n)
 }
 
 func TestConn_WaitsEnd(t *testing.T) {
