@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -394,5 +395,7 @@ func stable(obj any, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Sprint(accessor.GetNamespace(), accessor.GetName(), accessor.GetLabels(), accessor.GetAnnotations()), nil
+	annotations := maps.Clone(accessor.GetAnnotations())
+	delete(annotations, "deployment.kubernetes.io/revision") // a controller adds it at some time
+	return fmt.Sprint(accessor.GetNamespace(), accessor.GetName(), accessor.GetLabels(), annotations), nil
 }
