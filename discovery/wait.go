@@ -27,12 +27,13 @@ const (
 // errors are retried. WaitForSnapshot returns the error of ctx with the last failure, or a terminal rejection by the server. A
 // denial (401 or 403) is terminal after five seconds.
 func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) bool) (*Snapshot, error) {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(maxWaitDelay)
 	defer timer.Stop()
 	var denials retry.Denials
 	var failure error
 	start := time.Now()
 	isRefreshed := c.conn == nil
+	isDue := true
 	for called := start; ; {
 		latest, changed := c.latestAndChanged()
 		switch {
@@ -41,12 +42,14 @@ func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) b
 		case c.conn == nil:
 			return nil, errOffline
 		}
-		select {
-		case <-ctx.Done():
-			return nil, c.waitError(ctx, failure)
-		case <-changed:
-			continue
-		case <-timer.C:
+		if !isDue {
+			select {
+			case <-ctx.Done():
+				return nil, c.waitError(ctx, failure)
+			case <-changed:
+				continue
+			case <-timer.C:
+			}
 		}
 		err := c.refreshForWait(ctx, called)
 		transient := denials.Record(err)
@@ -61,6 +64,7 @@ func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) b
 		called = time.Now() // a refresh by another call after this time counts as this wait's next refresh
 		delay := min(max(called.Sub(start)/8, minWaitDelay), maxWaitDelay)
 		timer.Reset(retry.Jitter(ctx, delay))
+		isDue = false
 	}
 }
 

@@ -39,21 +39,24 @@ const weighInterval = time.Minute
 
 // coordinate renews the member's Lease, hands over segments and plans, until ctx ends.
 func (g *Group) coordinate(ctx context.Context) {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(g.opts.RetryPeriod)
 	defer timer.Stop()
-	for {
-		select {
-		case <-g.wake:
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
+	for ctx.Err() == nil {
 		g.step(ctx)
 		next := g.nextRound
 		if g.nextPlan.After(time.Now()) && g.nextPlan.Before(next) {
 			next = g.nextPlan
 		}
-		timer.Reset(max(time.Until(next), 0))
+		wait := time.Until(next)
+		if wait <= 0 {
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-g.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,23 @@ func TestSleep_EndsWithContext(t *testing.T) {
 		assert.ErrorIs(t, Sleep(ctx, 0), errCause, "a context that has ended before")
 		assert.ErrorIs(t, Backoff{Min: 1, Max: 1}.Wait(ctx, 1), errCause)
 	})
+}
+
+// With the race detector, Go 1.26 crashes when several goroutines of a bubble receive from timers that are due already.
+func TestSleep_ManyGoroutinesWithoutTimer(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			var sleepers sync.WaitGroup
+			for range 200 {
+				sleepers.Go(func() {
+					for range 20 {
+						assert.NoError(t, Sleep(t.Context(), 0))
+					}
+				})
+			}
+			sleepers.Wait()
+		})
+	}
 }
 
 var widgets = schema.GroupResource{Group: "example.com", Resource: "widgets"}
