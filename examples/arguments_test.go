@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,7 +12,28 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(exitCode int) {
+		if folder, err := temporaryFolder(); err == nil {
+			_ = os.RemoveAll(folder)
+		}
+		os.Exit(exitCode)
+	}))
+}
+
+// temporaryFolder returns a folder that TestMain removes.
+var temporaryFolder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "anykind-examples-") })
+
+// buildExamples returns a folder with the programs of this module's examples. They are built once.
+func buildExamples(t *testing.T) (folder string) {
+	t.Helper()
+	folder, err := temporaryFolder()
+	require.NoError(t, err)
+	if entries, err := os.ReadDir(folder); err == nil && len(entries) == 0 {
+		build(t, folder, ".", "./...")
+	}
+	return folder
+}
 
 // build builds programs of a module's folder.
 func build(t *testing.T, into, folder string, packages ...string) {
@@ -24,17 +46,12 @@ func build(t *testing.T, into, folder string, packages ...string) {
 // TestExamples_ExplainTheirArguments builds the programs and asks each for help, and with arguments that it does not take.
 // quickstart is not one of them: it is shown whole, and takes none.
 func TestExamples_ExplainTheirArguments(t *testing.T) {
-	folder := t.TempDir()
+	folder := buildExamples(t)
 	programs := map[string][]string{
 		"api-resources": {"-x", "pods"}, "autodetect": {"-x", "pods"}, "contexts": {"-x", ""}, "deployment-notifier": {"-x", "pods"}, "drain": {"-x"}, "explain": {"-x"},
 		"generic": {"-x", "pods"}, "gitops": {"-x"}, "informer": {"-x", "pods"}, "inventory": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
 		"reflector": {"-x"}, "sharded": {"-x", "pods"}, "tour": {"-x", "pods"},
 	}
-	packages := make([]string, 0, len(programs))
-	for name := range programs {
-		packages = append(packages, "./"+name)
-	}
-	build(t, folder, ".", packages...)
 	run := func(name, argument string) (code int, output string) {
 		program := exec.CommandContext(t.Context(), filepath.Join(folder, name), argument)
 		program.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(folder, "none"))

@@ -80,10 +80,8 @@ func TestExamples_ShowTheirPoint(t *testing.T) {
 	if os.Getenv("ANYKIND_REQUIRE_SANDBOX") == "" {
 		t.Skip("it builds programs of several modules, which needs the workspace: make test runs it")
 	}
-	folder := t.TempDir()
-	for _, module := range []string{".", "../cli/examples"} {
-		build(t, folder, module, "./...")
-	}
+	folder := buildExamples(t)
+	build(t, folder, "../cli/examples", "./...")
 	build(t, folder, "../apitest", "./cmd/apitest")
 	manifests := t.TempDir()
 	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
