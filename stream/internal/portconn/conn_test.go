@@ -153,7 +153,7 @@ func TestConn_WritesStayTogether(t *testing.T) {
 
 func TestConn_WriteBeforeQuickEnd(t *testing.T) {
 	conn, carried := newConn(&ReceiveBuffer{})
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	carried.onSend = func() { conn.EndData(); conn.EndErrors() }
 	n, err := conn.Write([]byte("end"))
 	require.NoError(t, err, "all bytes were sent")
@@ -163,7 +163,7 @@ func TestConn_WriteBeforeQuickEnd(t *testing.T) {
 	assert.Zero(t, n)
 
 	conn, carried = newConn(&ReceiveBuffer{})
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	carried.onSend = func() { conn.EndData(); conn.EndErrors() }
 	n, err = conn.Write([]byte("half"))
 	require.ErrorIs(t, err, syscall.EPIPE)
