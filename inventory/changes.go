@@ -136,7 +136,7 @@ func (r *result) replace(entries []Entry) []Change {
 	return r.set(r.remove(missing), entries)
 }
 
-// remove removes entries, and returns the changes.
+// remove removes entries, and returns the changes in the order of the entries.
 func (r *result) remove(names []objectName) (changes []Change) {
 	for _, name := range names {
 		if last, isKnown := r.known[name.GroupResource][name.NamespacedName]; isKnown {
@@ -144,6 +144,7 @@ func (r *result) remove(names []objectName) (changes []Change) {
 			changes = append(changes, Change{watch.Deleted, last})
 		}
 	}
+	slices.SortFunc(changes, func(a, b Change) int { return compareEntries(a.Entry, b.Entry) })
 	return changes
 }
 
