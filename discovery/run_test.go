@@ -273,7 +273,7 @@ func TestRun_EndedWatchesAreRepeatedWithDelay(t *testing.T) {
 			_, _, stop := startRun(t, server)
 			time.Sleep(time.Minute)
 			watches := server.asked("watch")
-			assert.Less(t, watches, 60, name) // transport repeats what was aborted three times
+			assert.Less(t, watches, 120, name) // with jitter; transport repeats what was aborted three times
 			assert.Greater(t, watches, 4, name)
 			require.ErrorIs(t, stop(), context.Canceled, name)
 		}

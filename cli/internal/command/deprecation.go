@@ -4,13 +4,15 @@ import (
 	"context"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/dynamic"
 )
 
 // Deprecation returns the server's warning about a deprecated version of a resource, which names the replacement, or "". No schema
-// and no discovery document has it: it is the warning of a read, of a list with at most one object and without its content.
+// and no discovery document has it: it is the warning of a read. The read is for an object that does not exist, at any resource version,
+// because the server responds to it from its watch cache, without etcd.
 func Deprecation(ctx context.Context, resource *dynamic.Resource) (warning string, err error) {
 	kind := resource.APIResource().GVK.Kind
 	note := func(_ context.Context, text string) {
@@ -19,7 +21,12 @@ func Deprecation(ctx context.Context, resource *dynamic.Resource) (warning strin
 			warning = text
 		}
 	}
-	read := resource.WithDefaults(&dynamic.Defaults{OnWarning: note}).Tables(metav1.IncludeNone)
-	_, err = read.ListPage(ctx, &metav1.ListOptions{Limit: 1})
+	if resource.APIResource().Namespaced {
+		resource = resource.Namespace(metav1.NamespaceDefault)
+	}
+	_, err = resource.WithDefaults(&dynamic.Defaults{OnWarning: note}).Metadata().Get(ctx, "anyctl-deprecation", &metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
 	return warning, err
 }
