@@ -104,8 +104,8 @@ func (d *diskCache) read(now time.Time) (*Snapshot, error) {
 	if len(snapshot.Groups) == 0 {
 		return nil, fmt.Errorf("%s: no groups", path)
 	}
-	if _, rejected := rejectNames(slices.Clone(snapshot.Groups)); len(rejected) > 0 {
-		return nil, fmt.Errorf("%s: %w", path, rejected[0])
+	if err := validateNames(snapshot.Groups); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := d.readVersions(snapshot, files); err != nil {
 		return nil, err

@@ -158,10 +158,18 @@ func validateResources(resources []*Resource) error {
 	return nil
 }
 
-// validateGroups validates groups from a file.
-func validateGroups(groups []Group) error {
+// validateNames validates the names of groups from a file, and of their versions.
+func validateNames(groups []Group) error {
 	if _, rejected := rejectNames(slices.Clone(groups)); len(rejected) > 0 {
 		return rejected[0]
+	}
+	return nil
+}
+
+// validateGroups validates groups from a file, with their versions and resources.
+func validateGroups(groups []Group) error {
+	if err := validateNames(groups); err != nil {
+		return err
 	}
 	for gv, version := range (&Snapshot{Groups: groups}).Versions() {
 		if err := validateResources(version.Resources); err != nil {

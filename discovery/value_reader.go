@@ -16,13 +16,7 @@ func (r *valueReader) object(member func(field string) error) error {
 	if err := r.reader.ObjectStart(); err != nil {
 		return err
 	}
-	field, more, err := r.reader.OpenObject()
-	for more && err == nil {
-		if err = member(field); err == nil {
-			field, more, err = r.reader.NextMember()
-		}
-	}
-	return err
+	return r.reader.EachMember(member)
 }
 
 // list reads a list or null. It calls element for each element, to read the element.
@@ -33,13 +27,7 @@ func (r *valueReader) list(element func() error) error {
 	if err := r.reader.Expect('[', "where a list should begin"); err != nil {
 		return err
 	}
-	more, err := r.reader.OpenList()
-	for more && err == nil {
-		if err = element(); err == nil {
-			more, err = r.reader.NextElement()
-		}
-	}
-	return err
+	return r.reader.EachElement(element)
 }
 
 // texts reads a list of strings. makeList makes the result from the interner's key. null is nil.

@@ -135,14 +135,11 @@ func (d *schemaDecoder) list() ([]*Schema, error) {
 		return nil, err
 	}
 	var schemas []*Schema
-	more, err := d.r.OpenList()
-	for ; more && err == nil; more, err = d.r.NextElement() {
+	err := d.r.EachElement(func() error {
 		s, err := d.schema()
-		if err != nil {
-			return nil, err
-		}
 		schemas = append(schemas, s)
-	}
+		return err
+	})
 	return schemas, err
 }
 
@@ -315,11 +312,5 @@ func eachMember(r *jsonread.Reader, what string, member func(name string) error)
 	if c != '{' {
 		return errors.New(what + " is not a JSON object")
 	}
-	name, more, err := r.OpenObject()
-	for ; more && err == nil; name, more, err = r.NextMember() {
-		if err := member(name); err != nil {
-			return err
-		}
-	}
-	return err
+	return r.EachMember(member)
 }

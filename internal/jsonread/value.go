@@ -232,6 +232,30 @@ func (r *Reader) NextElement() (more bool, err error) {
 	}
 }
 
+// EachMember reads an object, whose opening brace must be next. It calls member for each member, to read the value. An error of member
+// ends it.
+func (r *Reader) EachMember(member func(name string) error) error {
+	name, more, err := r.OpenObject()
+	for more && err == nil {
+		if err = member(name); err == nil {
+			name, more, err = r.NextMember()
+		}
+	}
+	return err
+}
+
+// EachElement reads a list, whose opening bracket must be next. It calls element for each element, to read it. An error of element
+// ends it.
+func (r *Reader) EachElement(element func() error) error {
+	more, err := r.OpenList()
+	for more && err == nil {
+		if err = element(); err == nil {
+			more, err = r.NextElement()
+		}
+	}
+	return err
+}
+
 // open reads an opening brace or bracket and returns the following byte without consuming it.
 func (r *Reader) open() (byte, error) {
 	r.depth++

@@ -11,8 +11,8 @@ import (
 )
 
 // Deprecation returns the server's warning about a deprecated version of a resource, which names the replacement, or "". No schema
-// and no discovery document has it: it is the warning of a read. The read is for an object that does not exist, at any resource version,
-// because the server responds to it from its watch cache, without etcd.
+// and no discovery document has it: it is the warning of a read. The object of the read does not exist. With resourceVersion 0 the server
+// responds from its watch cache, without etcd.
 func Deprecation(ctx context.Context, resource *dynamic.Resource) (warning string, err error) {
 	kind := resource.APIResource().GVK.Kind
 	note := func(_ context.Context, text string) {

@@ -161,14 +161,14 @@ func (c *Conn) Write(p []byte) (int, error) {
 		}
 		n, err := c.carrier.Send(p[written:], c.done, expired)
 		written += n
-		if err == nil && written == len(p) {
-			return written, nil // even if the peer has responded and closed the connection by now
-		}
 		if err != nil {
 			if cause := c.writable(); cause != nil {
 				err = cause
 			}
 			return written, c.opError("write", err)
+		}
+		if written == len(p) {
+			return written, nil // even if the peer has responded and closed the connection by now
 		}
 	}
 }

@@ -79,8 +79,8 @@ func (o *explainOptions) validate(args []string) error {
 	return nil
 }
 
-// run explains a target. While it waits for the server, it reads caches: discovery's during the request for the list of documents, and
-// the document during the request for the warning, which so needs no connection of its own.
+// run explains a target. While it waits for the server, it reads caches: discovery's cache during the request for the list of documents,
+// and the cached document during the request for the warning. The requests are sequential: they share a connection.
 func (o *explainOptions) run(ctx context.Context, target string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -127,7 +127,7 @@ func (o *explainOptions) run(ctx context.Context, target string) error {
 	return o.print(explanation)
 }
 
-// deprecation returns the server's warning about a deprecated version, or "" without one or without permission to list the objects.
+// deprecation returns the server's warning about a deprecated version, or "" without one or without permission to read the objects.
 func (o *explainOptions) deprecation(ctx context.Context, gvk runtimeschema.GroupVersionKind) (warning string, err error) {
 	client, err := o.Client(ctx)
 	if err != nil {
