@@ -126,6 +126,11 @@ ifdef RERUN
 	@$(CHECK_PACKAGES)
 endif
 
+# In CI one go command compiles for several modules (MODULES): concurrent ones would compile the same packages.
+.PHONY: compile
+compile:
+	@go list -test -deps -export $(if $(filter $(MODULES),$(USERS_MODULES)),$(RACE)) $(MODULES:%=./%/...) >$(NULL)
+
 # Warm, on two cores, at most a minute: BUDGET is the time after which tests of importers are left out, and named. 0 means no limit.
 BASE ?= main
 BUDGET ?= 35s
