@@ -122,7 +122,10 @@ func (o *oracle) stored(t *testing.T, namespace, pair string) string {
 	slices.SortFunc(kept, func(a, b metav1.ManagedFieldsEntry) int { return strings.Compare(own(a.Manager), own(b.Manager)) })
 	obj.SetManagedFields(kept)
 	annotations := obj.GetAnnotations()
-	delete(annotations, "deployment.kubernetes.io/revision")
+	delete(annotations, "deployment.kubernetes.io/revision") // a controller adds it at some time
+	if len(annotations) == 0 {
+		annotations = nil
+	}
 	obj.SetAnnotations(annotations)
 	obj.SetGeneration(0)
 	data, err := unstructured.EncodeYAML(obj)
