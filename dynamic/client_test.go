@@ -3,6 +3,7 @@ package dynamic_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -151,11 +152,16 @@ func TestClient_WaitForServed(t *testing.T) {
 	resources, err = client.WaitForKinds(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Node"})
 	require.NoError(t, err)
 	assert.Equal(t, "nodes", resources[0].String())
+}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	resources, err = client.WaitForResources(ctx, "pods", "things")
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.True(t, meta.IsNoMatchError(err), err)
-	assert.Nil(t, resources)
+func TestClient_WaitForServedEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := script(t, podReply)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		resources, err := client.WaitForResources(ctx, "pods", "things")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.True(t, meta.IsNoMatchError(err), err)
+		assert.Nil(t, resources)
+	})
 }

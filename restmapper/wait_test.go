@@ -3,6 +3,7 @@ package restmapper_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -57,27 +58,29 @@ func TestMapper_WaitForKinds(t *testing.T) {
 }
 
 func TestMapper_WaitForEndsWithContext(t *testing.T) {
-	mapper, server := serve(t, served)
-	wait := func(names ...string) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := mapper.WaitForResources(ctx, names...)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		return err
-	}
-	var noMatch *restmapper.NoMatchError
-	err := wait("po", "gadgts")
-	require.ErrorAs(t, err, &noMatch)
-	assert.Contains(t, err.Error(), `wait for "gadgts": discover resources of http://`)
-	assert.Contains(t, err.Error(), `did you mean gadgets.b.example.com?`)
-	assert.Greater(t, server.Discoveries(), 2)
-	var unavailable *restmapper.UnavailableError
-	require.ErrorAs(t, wait("things.c.example.com"), &unavailable)
+	synctest.Test(t, func(t *testing.T) {
+		mapper, server := serve(t, served)
+		wait := func(names ...string) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := mapper.WaitForResources(ctx, names...)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			return err
+		}
+		var noMatch *restmapper.NoMatchError
+		err := wait("po", "gadgts")
+		require.ErrorAs(t, err, &noMatch)
+		assert.Contains(t, err.Error(), `wait for "gadgts": discover resources of http://`)
+		assert.Contains(t, err.Error(), `did you mean gadgets.b.example.com?`)
+		assert.Greater(t, server.Discoveries(), 2)
+		var unavailable *restmapper.UnavailableError
+		require.ErrorAs(t, wait("things.c.example.com"), &unavailable)
+	})
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	mapper, _ = serve(t, served)
-	_, err = mapper.WaitForKinds(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	mapper, _ := serve(t, served)
+	_, err := mapper.WaitForKinds(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "wait for resources: ")
 }
