@@ -13,13 +13,17 @@ import (
 )
 
 // Normalizer replaces values specific to a run of requests. UIDs and resourceVersions are numbered by first occurrence, so equal
-// values get equal tokens. All times get the same token. Names from generateName lose their random suffix. Managed fields and the
+// values get equal tokens. A list's resourceVersion gets the same token in each list, because every write to the server changes it. All
+// times get the same token. Names from generateName lose their random suffix. Managed fields and the
 // causes of errors are sorted. Use a single Normalizer for all responses of a run, in order.
 type Normalizer struct {
 	tokens   map[string]string // by value
 	counts   map[string]int    // by kind of token
 	replaced []string          // pairs for strings.NewReplacer
 }
+
+// listToken stands for the resourceVersion of a list.
+const listToken = "LIST"
 
 // New returns a Normalizer. It also replaces fixed values, such as the name of a namespace, by tokens: value, token, ….
 func New(fixed ...string) *Normalizer {
@@ -45,7 +49,7 @@ func (n *Normalizer) value(name string, value any) any {
 		}
 		return items
 	case string:
-		if name == "resourceVersion" && value != "" {
+		if name == "resourceVersion" && value != "" && value != listToken {
 			return n.token("version", value)
 		}
 		return n.Text(value)
@@ -58,6 +62,7 @@ func (n *Normalizer) object(obj map[string]any) map[string]any {
 	if name := nested.String(obj, "name"); base != "" && strings.HasPrefix(name, base) && len(name) > len(base) {
 		n.tokens[name] = base + "*"
 	}
+	obj = withListToken(obj)
 	result := make(map[string]any, len(obj))
 	for _, name := range slices.Sorted(maps.Keys(obj)) { // sorted for the numbers of tokens
 		value := n.value(name, obj[name])
@@ -67,6 +72,18 @@ func (n *Normalizer) object(obj map[string]any) map[string]any {
 		result[n.Text(name)] = value
 	}
 	return result
+}
+
+// withListToken returns an object, or a list with a token in place of its resourceVersion.
+func withListToken(obj map[string]any) map[string]any {
+	metadata := maps.Clone(nested.Map(obj, "metadata"))
+	if _, isList := obj["items"].([]any); !isList || nested.String(metadata, "resourceVersion") == "" {
+		return obj
+	}
+	metadata["resourceVersion"] = listToken
+	obj = maps.Clone(obj)
+	obj["metadata"] = metadata
+	return obj
 }
 
 // sortItems sorts managed fields, sorted by time on a server, and the unordered causes of an error.

@@ -24,4 +24,9 @@ func TestNormalizer_Value(t *testing.T) {
 	assert.Equal(t, first, n.Value(object("17", "0b6e7f3c-9f0d-4c8e-8a53-6b8b2d1f9a11")), "equal values stay equal")
 	assert.NotEqual(t, first, n.Value(object("18", "0b6e7f3c-9f0d-4c8e-8a53-6b8b2d1f9a11")), "another version is another token")
 	assert.Equal(t, "does not match (version-2) of web-* at uid-1", n.Text("does not match (18) of web-x7k2p at 0b6e7f3c-9f0d-4c8e-8a53-6b8b2d1f9a11"))
+	list := map[string]any{"metadata": map[string]any{"resourceVersion": "19"}, "items": []any{object("18", "0b6e7f3c-9f0d-4c8e-8a53-6b8b2d1f9a11")}}
+	normalized := n.Value(list).(map[string]any)
+	assert.Equal(t, map[string]any{"resourceVersion": "LIST"}, normalized["metadata"])
+	assert.Equal(t, map[string]any{"resourceVersion": "19"}, list["metadata"], "the argument stays")
+	assert.Equal(t, "version-3", n.Value(object("20", "")).(map[string]any)["metadata"].(map[string]any)["resourceVersion"])
 }
