@@ -13,9 +13,9 @@ import (
 )
 
 // Normalizer replaces values specific to a run of requests. UIDs and resourceVersions are numbered by first occurrence, so equal
-// values get equal tokens. A list's resourceVersion gets the same token in each list, because every write to the server changes it. All
-// times get the same token. Names from generateName lose their random suffix. Managed fields and the
-// causes of errors are sorted. Use a single Normalizer for all responses of a run, in order.
+// values get equal tokens. The resourceVersions of lists all get the same token, because every write to the server changes them. All
+// times get the same token. Names from generateName lose their random suffix. Managed fields and the causes of errors are sorted.
+// Use a single Normalizer for all responses of a run, in order.
 type Normalizer struct {
 	tokens   map[string]string // by value
 	counts   map[string]int    // by kind of token
@@ -76,10 +76,10 @@ func (n *Normalizer) object(obj map[string]any) map[string]any {
 
 // withListToken returns an object, or a list with a token in place of its resourceVersion.
 func withListToken(obj map[string]any) map[string]any {
-	metadata := maps.Clone(nested.Map(obj, "metadata"))
-	if _, isList := obj["items"].([]any); !isList || nested.String(metadata, "resourceVersion") == "" {
+	if _, isList := obj["items"].([]any); !isList || nested.String(obj, "metadata", "resourceVersion") == "" {
 		return obj
 	}
+	metadata := maps.Clone(nested.Map(obj, "metadata"))
 	metadata["resourceVersion"] = listToken
 	obj = maps.Clone(obj)
 	obj["metadata"] = metadata
