@@ -126,10 +126,12 @@ ifdef RERUN
 	@$(CHECK_PACKAGES)
 endif
 
-# In CI one go command compiles for several modules (MODULES): concurrent ones would compile the same packages.
-.PHONY: compile
-compile:
-	@go list -test -deps -export $(if $(filter $(MODULES),$(USERS_MODULES)),$(RACE)) $(MODULES:%=./%/...) >$(NULL)
+# In CI one go command compiles for several modules: concurrent ones would compile the same packages.
+.PHONY: compile-users compile-developers
+compile-users:
+	@go list -test -deps -export $(RACE) $(USERS_MODULES:%=./%/...) >$(NULL)
+compile-developers:
+	@go list -test -deps -export $(patsubst %,./%/...,$(filter-out $(USERS_MODULES),$(MODULES))) >$(NULL)
 
 # Warm, on two cores, at most a minute: BUDGET is the time after which tests of importers are left out, and named. 0 means no limit.
 BASE ?= main

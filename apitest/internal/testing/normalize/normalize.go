@@ -7,18 +7,20 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anykind/anykind/apitest/internal/nested"
 )
 
 // Normalizer replaces values specific to a run of requests. UIDs and resourceVersions are numbered by first occurrence, so equal
-// values get equal tokens. The resourceVersions of lists all get the same token, because every write to the server changes them. All
-// times get the same token. Names from generateName lose their random suffix. Managed fields and the causes of errors are sorted.
-// Use a single Normalizer for all responses of a run, in order.
+// values get equal tokens. The resourceVersions of lists all get the same token, because every write to the server changes them, unless
+// one is older than a resourceVersion before. All times get the same token. Names from generateName lose their random suffix. Managed
+// fields and the causes of errors are sorted. Use a single Normalizer for all responses of a run, in order.
 type Normalizer struct {
 	tokens   map[string]string // by value
 	counts   map[string]int    // by kind of token
+	newest   int               // the largest resourceVersion of an object
 	replaced []string          // pairs for strings.NewReplacer
 }
 
@@ -50,6 +52,8 @@ func (n *Normalizer) value(name string, value any) any {
 		return items
 	case string:
 		if name == "resourceVersion" && value != "" && value != listToken {
+			version, _ := strconv.Atoi(value)
+			n.newest = max(n.newest, version)
 			return n.token("version", value)
 		}
 		return n.Text(value)
@@ -62,7 +66,7 @@ func (n *Normalizer) object(obj map[string]any) map[string]any {
 	if name := nested.String(obj, "name"); base != "" && strings.HasPrefix(name, base) && len(name) > len(base) {
 		n.tokens[name] = base + "*"
 	}
-	obj = withListToken(obj)
+	obj = n.withListToken(obj)
 	result := make(map[string]any, len(obj))
 	for _, name := range slices.Sorted(maps.Keys(obj)) { // sorted for the numbers of tokens
 		value := n.value(name, obj[name])
@@ -74,9 +78,11 @@ func (n *Normalizer) object(obj map[string]any) map[string]any {
 	return result
 }
 
-// withListToken returns an object, or a list with a token in place of its resourceVersion.
-func withListToken(obj map[string]any) map[string]any {
-	if _, isList := obj["items"].([]any); !isList || nested.String(obj, "metadata", "resourceVersion") == "" {
+// withListToken returns an object, or a list with a token in place of its resourceVersion. An older resourceVersion stays.
+func (n *Normalizer) withListToken(obj map[string]any) map[string]any {
+	_, isList := obj["items"].([]any)
+	version, err := strconv.Atoi(nested.String(obj, "metadata", "resourceVersion"))
+	if !isList || err != nil || version < n.newest {
 		return obj
 	}
 	metadata := maps.Clone(nested.Map(obj, "metadata"))

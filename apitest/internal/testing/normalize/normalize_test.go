@@ -28,5 +28,7 @@ func TestNormalizer_Value(t *testing.T) {
 	normalized := n.Value(list).(map[string]any)
 	assert.Equal(t, map[string]any{"resourceVersion": "LIST"}, normalized["metadata"])
 	assert.Equal(t, map[string]any{"resourceVersion": "19"}, list["metadata"], "the argument stays")
+	old := map[string]any{"metadata": map[string]any{"resourceVersion": "17"}, "items": []any{}}
+	assert.Equal(t, map[string]any{"resourceVersion": "version-1"}, n.Value(old).(map[string]any)["metadata"], "older than an object before")
 	assert.Equal(t, "version-3", n.Value(object("20", "")).(map[string]any)["metadata"].(map[string]any)["resourceVersion"])
 }
