@@ -35,7 +35,8 @@ func newFileProxy(ctx context.Context, temp string) (*fileProxy, error) {
 	dir := filepath.Join(temp, "proxy")
 	host := typecheck.Platform{GOOS: runtime.GOOS, GOARCH: runtime.GOARCH}
 	return &fileProxy{dir: dir, types: typecheck.New(host), env: []string{
-		"GOWORK=off", "GOFLAGS=-trimpath -modcacherw", "GOSUMDB=off", "GOMODCACHE=" + filepath.Join(temp, "modcache"),
+		"GOWORK=off", "GOFLAGS=-modcacherw -trimpath -gcflags=all=-dwarf=false", // as in Makefile
+		"GOSUMDB=off", "GOMODCACHE=" + filepath.Join(temp, "modcache"),
 		"GOPROXY=" + fileURL(dir) + "," + fileURL(filepath.Join(modcache, "cache", "download")) + "," + proxies,
 	}}, nil
 }

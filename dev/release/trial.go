@@ -67,7 +67,7 @@ go install github.com/anykind/anykind/apitest/cel/cmd/anyctl-copy@VERSION
 // try runs the steps with an empty build cache and writes their times to docs/START.md.
 func (u *user) try(ctx context.Context, root string) error {
 	dir := filepath.Join(u.dir, "trial")
-	env := append(u.proxy.env, "GOCACHE="+filepath.Join(dir, "cache"), "GOBIN="+filepath.Join(dir, "bin"),
+	env := append(u.proxy.env, "GOFLAGS=-modcacherw", "GOCACHE="+filepath.Join(dir, "cache"), "GOBIN="+filepath.Join(dir, "bin"),
 		"PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	table := "| step | page | commands | time |\n|---|---|---|---|\n"
 	for i, step := range trialSteps {

@@ -241,10 +241,12 @@ func (u *upstream) nestedModules(ctx context.Context, dir string) (edits []strin
 	return edits, nil
 }
 
-// goCommand runs the go command in dir and returns its standard output. The caller's settings for modules are ignored. Compiled
-// packages have the flags of this repository's tests.
+// compilerFlags are Makefile's flags: packages that the tests of this repository compile are not compiled again.
+const compilerFlags = "-trimpath -gcflags=all=-dwarf=false"
+
+// goCommand runs the go command in dir and returns its standard output. The caller's settings for modules are ignored.
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	return goCommandWith(ctx, dir, []string{"GOFLAGS=-mod=mod -trimpath"}, args...)
+	return goCommandWith(ctx, dir, []string{"GOFLAGS=-mod=mod " + compilerFlags}, args...)
 }
 
 // goCommandWith runs the go command with additional environment variables.

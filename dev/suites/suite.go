@@ -114,8 +114,8 @@ func (s *suite) compile(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = goCommandWith(ctx, filepath.Join(dir, serverModule), []string{"GOFLAGS=-mod=readonly", "CGO_ENABLED=0"},
-		"test", "-c", "-vet=off", "-trimpath", "-overlay", overlayFile, "-o", program, path.Join(tests.Module.Path, s.pkg))
+	_, err = goCommandWith(ctx, filepath.Join(dir, serverModule), []string{"GOFLAGS=-mod=readonly " + compilerFlags, "CGO_ENABLED=0"},
+		"test", "-c", "-vet=off", "-overlay", overlayFile, "-o", program, path.Join(tests.Module.Path, s.pkg))
 	return program, err
 }
 

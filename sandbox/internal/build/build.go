@@ -79,8 +79,9 @@ func (c *Cache) build(ctx context.Context, report *progress.Report, b Binary) (e
 		return err
 	}
 	output := filepath.Join(scratch, b.Name)
+	// The linker drops debug information, which costs a sixth of the compiler's time.
 	_, err = goCommand(ctx, family, c.moduleDir(b), scratch,
-		"build", "-mod=mod", "-trimpath", "-ldflags", b.linkFlags(), "-o", output, b.Package)
+		"build", "-mod=mod", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", b.linkFlags(), "-o", output, b.Package)
 	if err != nil {
 		return err
 	}
