@@ -218,13 +218,13 @@ func scenarios(group string) []scenario {
 		},
 		{
 			name:     "lists of a custom resource",
-			kubectl:  []step{apply(gear("{atomic: [a, b], set: [a, b], map: [{name: a, teeth: 1}, {name: a, port: 81, teeth: 2}], struct: {a: a, b: b}}")), {`patch gear gear --type=json -p [{"op":"add","path":"/spec/set/-","value":"c"}]`, ""}},
+			kubectl:  []step{apply(gear("{atomic: [a, b], set: [a, b], map: [{name: a, teeth: 1}, {name: a, port: 81, teeth: 2}], struct: {a: a, b: b}}")), {"patch gears." + group + ` gear --type=json -p [{"op":"add","path":"/spec/set/-","value":"c"}]`, ""}},
 			manifest: gear("{atomic: [b], set: [b], map: [{name: a, port: 81}], struct: {b: b}}"),
 		},
 		{
 			name:     "status and items of a controller stay",
 			kubectl:  []step{apply(gear("{set: [a, b], map: [{name: a}, {name: b}]}"))},
-			others:   []step{{applyAs + "controller", gear("{set: [x], map: [{name: x, teeth: 1}]}")}, {`patch gear gear --subresource=status --field-manager=controller --type=merge -p {"status":{"turns":1}}`, ""}},
+			others:   []step{{applyAs + "controller", gear("{set: [x], map: [{name: x, teeth: 1}]}")}, {"patch gears." + group + ` gear --subresource=status --field-manager=controller --type=merge -p {"status":{"turns":1}}`, ""}},
 			manifest: gear("{set: [a], map: [{name: a}]}"),
 		},
 	}
