@@ -93,7 +93,7 @@ func startWith(t *testing.T, opts *apitest.Options) *apitest.Server {
 	return apitest.NewServer(t, opts)
 }
 
-var quick = &rehearsal.Options{Quiet: 200 * time.Millisecond}
+var quick = &rehearsal.Options{Quiet: time.Second}
 
 // controller writes an object of each class.
 func controller(ctx context.Context, server *apitest.Server) error {
@@ -180,7 +180,7 @@ func TestRun_Outcomes(t *testing.T) {
 				}
 			}
 			return ctx.Err()
-		}, &rehearsal.Options{Quiet: time.Second, Timeout: 300 * time.Millisecond})
+		}, &rehearsal.Options{Quiet: 3 * time.Second, Timeout: 2 * time.Second})
 		require.NoError(t, err)
 		assert.Equal(t, rehearsal.TimedOut, report.Outcome)
 		require.Len(t, report.Repeated, 1)
@@ -197,7 +197,7 @@ func TestRun_Outcomes(t *testing.T) {
 				}
 			}
 			return ctx.Err()
-		}, &rehearsal.Options{Quiet: 300 * time.Millisecond, Timeout: 2 * time.Second})
+		}, &rehearsal.Options{Quiet: time.Second, Timeout: 3 * time.Second})
 		require.NoError(t, err)
 		assert.Equal(t, rehearsal.TimedOut, report.Outcome)
 	})
@@ -251,7 +251,7 @@ func TestCompare_VersionsOfController(t *testing.T) {
 func TestCommand_RunsProcess(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "203.0.113.1")
 	t.Setenv("REHEARSAL_PROCESS", "runs")
-	report, err := rehearsal.Run(t.Context(), start(t), rehearsal.Command(nil, os.Args[0]), &rehearsal.Options{Quiet: time.Second})
+	report, err := rehearsal.Run(t.Context(), start(t), rehearsal.Command(nil, os.Args[0]), quick)
 	require.NoError(t, err)
 	require.NoError(t, report.Err)
 	assert.Equal(t, rehearsal.Quiet, report.Outcome)
@@ -260,7 +260,7 @@ func TestCommand_RunsProcess(t *testing.T) {
 
 	t.Setenv("REHEARSAL_PROCESS", "ends")
 	var output bytes.Buffer
-	report, err = rehearsal.Run(t.Context(), start(t), rehearsal.Command(&output, os.Args[0]), quick)
+	report, err = rehearsal.Run(t.Context(), start(t), rehearsal.Command(&output, os.Args[0]), nil)
 	require.NoError(t, err)
 	assert.Equal(t, rehearsal.Ended, report.Outcome)
 	require.ErrorContains(t, report.Err, "exit status 3")
