@@ -117,7 +117,7 @@ func await(ctx context.Context, log requestLog, done <-chan error, o Options) (O
 	ticker := time.NewTicker(max(o.Quiet/polls, time.Millisecond))
 	defer ticker.Stop()
 	var last time.Time // of a write, by the server's clock
-	since := time.Now()
+	same := 0          // looks without a newer write: on a busy machine, ticks and the controller are late together
 	for {
 		select {
 		case err := <-done:
@@ -126,11 +126,12 @@ func await(ctx context.Context, log requestLog, done <-chan error, o Options) (O
 			return TimedOut, nil
 		case <-timeout.C:
 			return TimedOut, nil
-		case now := <-ticker.C:
+		case <-ticker.C:
+			same++
 			if newest := log.lastWrite(); !newest.Equal(last) || len(log.requests(isStart)) == 0 {
 				last = newest
-				since = now
-			} else if now.Sub(since) >= o.Quiet {
+				same = 0
+			} else if same >= polls {
 				return Quiet, nil
 			}
 		}
