@@ -132,9 +132,11 @@ ifdef RERUN
 	@$(CHECK_PACKAGES)
 endif
 
+# Fewer garbage collections of the compiler, as for lint.
+compile-users compile-developers sandbox-build: export GOGC ?= 300
+
 # In CI one go command compiles for several modules: concurrent ones would compile the same packages.
 .PHONY: compile-users compile-developers
-compile-users compile-developers sandbox-build: export GOGC ?= 300
 compile-users:
 	@go list -test -deps -export $(RACE) $(USERS_MODULES:%=./%/...) >$(NULL)
 compile-developers:
@@ -338,7 +340,8 @@ licences: ## write the licences of all dependencies to docs/LICENCES.md
 SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DIST := .bin/dist
 
-# Without the workspace the programs have the modules that go install gives them. These must be published.
+# Without the workspace the programs have the modules that go install gives them. These must be published. Their build information has
+# no flags of the tests.
 .PHONY: artifacts
 artifacts: ## build the programs for all platforms, with checksums and software bills of materials
 	@rm -rf $(DIST); mkdir -p $(DIST)
