@@ -19,6 +19,7 @@ import (
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -72,6 +73,11 @@ func (e *environment) references(names ...string) (all []applyset.Reference) {
 	return all
 }
 
+func kubectlVersion(t *testing.T) string {
+	t.Helper()
+	return "v" + cluster.Version(t).String()
+}
+
 // TestSet_AdoptAndHandOver moves a set of kubectl apply --prune --applyset to the library and back, in both modes of kubectl. Each
 // side then removes a field and prunes an object that the other has applied.
 func TestSet_AdoptAndHandOver(t *testing.T) {
@@ -81,7 +87,7 @@ func TestSet_AdoptAndHandOver(t *testing.T) {
 			set := e.set("shop")
 			e.kubectl(t, e.namespace, "apply "+mode+"--prune --applyset=shop -f -", two)
 			_, err := set.Apply(t.Context(), e.objects(t, one), nil)
-			require.ErrorContains(t, err, `is managed by tooling "kubectl/v1.36.3"`)
+			require.ErrorContains(t, err, fmt.Sprintf("is managed by tooling %q", "kubectl/"+kubectlVersion(t)))
 
 			events, err := set.Adopt(t.Context(), e.objects(t, one), nil)
 			require.NoError(t, err)
@@ -95,10 +101,10 @@ func TestSet_AdoptAndHandOver(t *testing.T) {
 
 			_, err = set.Apply(t.Context(), e.objects(t, two), nil)
 			require.NoError(t, err)
-			events, err = set.Handover(t.Context(), "v1.36.3")
+			events, err = set.Handover(t.Context(), kubectlVersion(t))
 			require.NoError(t, err)
 			assert.ElementsMatch(t, []string{"configured ConfigMap a", "configured ConfigMap b"}, outcomes(events))
-			_, err = set.Handover(t.Context(), "v1.36.3")
+			_, err = set.Handover(t.Context(), kubectlVersion(t))
 			require.ErrorContains(t, err, "call Adopt")
 			output := e.kubectl(t, e.namespace, "apply --server-side --prune --applyset=shop -f -", one)
 			assert.Contains(t, output, "configmap/b pruned")
@@ -120,7 +126,7 @@ func TestSet_AdoptAndHandOver(t *testing.T) {
 
 func TestSet_HandoverWithoutParent(t *testing.T) {
 	e := newEnvironment(t)
-	_, err := e.set("shop").Handover(t.Context(), "v1.36.3")
+	_, err := e.set("shop").Handover(t.Context(), kubectlVersion(t))
 	assert.ErrorContains(t, err, "the parent does not exist")
 }
 
@@ -250,7 +256,7 @@ func TestSet_AdoptConvergesAfterKill(t *testing.T) {
 	}
 	handOver := func(t *testing.T, _ *environment, set *applyset.Set) error {
 		t.Helper()
-		_, err := set.Handover(t.Context(), "v1.36.3")
+		_, err := set.Handover(t.Context(), kubectlVersion(t))
 		return err
 	}
 	all := newEnvironment(t)
@@ -276,7 +282,7 @@ func TestSet_AdoptConvergesAfterKill(t *testing.T) {
 				parent := applyset.Parent{Namespace: e.namespace, Name: "shop"}
 				killed := call(t, e, applyset.New(doomed, parent, &applyset.Options{LockDuration: 150 * time.Millisecond})) != nil
 				if err := afterKill(func() error { return call(t, e, set) }); err != nil { // the killed Handover was complete
-					require.ErrorContains(t, err, `managed by tooling "kubectl/v1.36.3"`, "after kill %d", kills)
+					require.ErrorContains(t, err, fmt.Sprintf("managed by tooling %q", "kubectl/"+kubectlVersion(t)), "after kill %d", kills)
 				}
 				if name == "adopt" {
 					_, err := set.Apply(t.Context(), e.objects(t, one), nil)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -252,9 +253,9 @@ func grant(t *testing.T, admin *dynamic.Client, name string, roles []*unstructur
 		require.NoError(t, unstructured.Set(review, name, "spec", "user"))
 		for allowed := false; !allowed; {
 			require.True(t, time.Now().Before(deadline), "%s %s is not used", role.GetKind(), name)
-			answer, err := reviews.Create(t.Context(), review, nil)
+			response, err := reviews.Create(t.Context(), review, nil)
 			require.NoError(t, err)
-			allowed, _, err = unstructured.Get[bool](answer, "status", "allowed")
+			allowed, _, err = unstructured.Get[bool](response, "status", "allowed")
 			require.NoError(t, err)
 		}
 	}
@@ -290,6 +291,13 @@ func reductions(roles []*unstructured.Object) (all []reduction) {
 		}
 	}
 	return all
+}
+
+// isUnneeded reports whether servers before 1.35 do not check an element of a rule: WebSockets of pods only need get there
+// (https://github.com/kubernetes/kubernetes/issues/133515).
+func isUnneeded(t *testing.T, removed string) bool {
+	t.Helper()
+	return strings.HasPrefix(removed, "verbs create of") && strings.Contains(removed, "pods/exec") && cluster.Version(t).Minor() < 35
 }
 
 func TestRoles_AreSufficientAndSmallest(t *testing.T) {
@@ -328,6 +336,9 @@ func TestRoles_AreSufficientAndSmallest(t *testing.T) {
 	reduced := reductions(roles)
 	require.Greater(t, len(reduced), 50)
 	for i, r := range reduced {
+		if isUnneeded(t, r.removed) {
+			continue
+		}
 		as := grant(t, admin, fmt.Sprint(one, "-", i), r.roles)
 		assert.NotEmpty(t, forbidden(t, admin, as, one, all), "everything is allowed without %s", r.removed)
 	}

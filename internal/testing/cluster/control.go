@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // Names of components. Further API servers are kube-apiserver-2 and so on.
@@ -76,6 +78,12 @@ func NeedComponents(t testing.TB, components ...string) {
 	}
 }
 
+// Version returns the version of Kubernetes and of kubectl.
+func Version(t testing.TB) *version.Version {
+	t.Helper()
+	return version.MustParseSemantic(status(t).Kubernetes)
+}
+
 // PodLog returns the path of the log file shared by all pods. Format of a line:
 // "2006-01-02T15:04:05.999999999Z stdout F text".
 func PodLog(t testing.TB) string {
@@ -92,6 +100,7 @@ type component struct {
 type credentials struct{ CA, Cert, Key string }
 
 type clusterStatus struct {
+	Kubernetes  string
 	Kubeconfigs []string
 	Kubectl     string
 	PodLog      string
