@@ -202,11 +202,12 @@ func (o *oracle) applyAs(t *testing.T, namespace, manager, manifest string) {
 }
 
 // waitDeletedAtEnd waits for the finalizers of a definition, which delete its objects: meanwhile the next test cannot create it. Then it
-// waits for discovery: the name of the resource may be that of a resource of the next test.
+// waits for discovery: the name of the resource may be that of a resource of the next test. The finalizer waits up to a minute for the
+// objects, and then begins again.
 func (o *oracle) waitDeletedAtEnd(t *testing.T, resource *dynamic.Resource, name string) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
 		defer cancel()
 		_, err := resource.Wait(ctx, name, dynamic.Deleted())
 		assert.NoError(t, err)
