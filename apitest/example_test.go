@@ -94,7 +94,7 @@ func ExampleServer_ConfigFor() {
 	// configmaps "settings" is forbidden: User "ann" cannot get resource "configmaps" in API group "" in the namespace "default"
 }
 
-// A restart of the server breaks its watches, and a compacted history answers old ones with 410. Follow emits each change once.
+// A restart of the server breaks its watches, and after a compaction old ones get 410. Follow emits each change once.
 func ExampleServer_Restart() {
 	ctx := context.Background()
 	server, err := apitest.Start(&apitest.Options{Objects: []*unstructured.Object{settings()}})

@@ -23,7 +23,7 @@ func TestPlan_CopyEqualsCluster(t *testing.T) {
 	}
 }
 
-// TestPlan_CopyAgreesWithServer compares the answers of a copy with the answers of the sandbox.
+// TestPlan_CopyAgreesWithServer compares the responses of a copy with the responses of the sandbox.
 func TestPlan_CopyAgreesWithServer(t *testing.T) {
 	c := client.Connect(t, "admin")
 	for _, s := range planscenario.All() {

@@ -129,7 +129,7 @@ type Cache[T any] struct {
 	lastErr   error // of the last interruption
 
 	unsharded atomic.Bool          // the server has sent objects of other shards
-	probed    atomic.Pointer[bool] // the answer of ProbeSharding; nil for none
+	probed    atomic.Pointer[bool] // the result of ProbeSharding; nil for none
 	started   atomic.Bool
 	abort     context.CancelCauseFunc // ends Run with an error; set before the first object is stored
 	suspended *run                    // of Run; nil unless its stream is suspended

@@ -96,7 +96,7 @@ func TestCache_IsSharded(t *testing.T) {
 		"by server": {shard: half, probe: scripted.JSON(`{"metadata":{"shardInfo":{}}}`), byServer: true, isKnown: true, probes: 1},
 		"by client": {shard: half, probe: scripted.JSON(`{"metadata":{}}`), isKnown: true, probes: 1},
 		"forbidden": {shard: half, probe: scripted.Status(http.StatusForbidden, "Forbidden"), probes: 1},
-		"no answer": {shard: half, probe: scripted.JSON("["), probes: 2},
+		"no list":   {shard: half, probe: scripted.JSON("["), probes: 2},
 		"received": {
 			shard: shard.Split(shard.UID, 8)[0], probe: scripted.JSON(`{"metadata":{"shardInfo":{}}}`), isKnown: true, probes: 1,
 			events: []string{

@@ -108,8 +108,8 @@ func (c *Cache[T]) setScope(set func(*scope)) {
 }
 
 // IsSharded reports whether the server selects the objects of Options.Shard, with the feature gate ShardedListAndWatch. Otherwise the
-// cache drops the objects of other shards. The server does not select if it has sent such an object. Before that the answer comes from
-// [dynamic.Handle.ProbeSharding], by a request after the first list. isKnown is false without an answer, for instance because the
+// cache drops the objects of other shards. The server does not select if it has sent such an object. Before that the result is that of
+// [dynamic.Handle.ProbeSharding], by a request after the first list. isKnown is false without a response, for instance because the
 // user may not read the namespaces.
 func (c *Cache[T]) IsSharded() (byServer, isKnown bool) {
 	probed := c.probed.Load()

@@ -212,7 +212,7 @@ func TestFinalize_ReturnsServerError(t *testing.T) {
 	assert.ErrorContains(t, err, `add finalizer no name/ for a finalizer to configmaps "web": `)
 }
 
-// TestFinalize_UnservedPathIsNoDeletion answers 404 for the path of an object that is there.
+// TestFinalize_UnservedPathIsNoDeletion responds with 404 to the path of an object that is there.
 func TestFinalize_UnservedPathIsNoDeletion(t *testing.T) {
 	client, server := controllertest.New(t)
 	handle := controllertest.Leases(t, client)

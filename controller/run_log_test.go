@@ -24,7 +24,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// leaseWatch answers lists and watches of leases with one Lease, whose holder stands for what is secret.
+// leaseWatch responds to lists and watches of leases with one Lease, whose holder stands for what is secret.
 func leaseWatch(server *controllertest.Server) {
 	const lease = `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"1"},"spec":{"holderIdentity":"secret"}}`
 	server.Override = func(w http.ResponseWriter, r *http.Request) bool {

@@ -25,13 +25,13 @@ const (
 	plain   = `application/json`
 )
 
-// answer is a response. The zero code means 200.
-type answer struct {
+// response is an HTTP response. The zero code means 200.
+type response struct {
 	code              int
 	contentType, body string
 }
 
-func (a answer) respond(w http.ResponseWriter, _ *http.Request) {
+func (a response) respond(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", a.contentType)
 	if a.code != 0 {
 		w.WriteHeader(a.code)
@@ -39,19 +39,19 @@ func (a answer) respond(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, a.body)
 }
 
-// script returns a client of a server that has answers by path, and 404 elsewhere.
-func script(t *testing.T, answers map[string]answer) (*discovery.Client, *scripted.Server) {
+// script returns a client of a server that has responses by path, and 404 elsewhere.
+func script(t *testing.T, responses map[string]response) (*discovery.Client, *scripted.Server) {
 	t.Helper()
 	server := scripted.New("")
 	server.Handle("GET /api", scripted.NotServed)
 	server.Handle("GET /apis", scripted.NotServed)
-	for path, reply := range answers {
+	for path, reply := range responses {
 		server.Handle("GET "+path, reply.respond)
 	}
 	return discovery.New(scripted.Connect(t, server, nil), nil), server
 }
 
-// aggregatedCore is /api as a server with aggregated discovery answers it, with what may be odd in it: a null kind.
+// aggregatedCore is /api as a server with aggregated discovery serves it, with what may be odd in it: a null kind.
 const aggregatedCore = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
  {"metadata":{"creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[
   {"resource":"pods","responseKind":{"group":"","version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod",
@@ -67,7 +67,7 @@ const aggregatedApps = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"n
 
 func TestRefresh_AggregatedTakesTwoRequests(t *testing.T) {
 	for _, contentType := range []string{v2, v2beta1} {
-		client, server := script(t, map[string]answer{
+		client, server := script(t, map[string]response{
 			"/api": {contentType: contentType, body: aggregatedCore}, "/apis": {contentType: contentType, body: aggregatedApps},
 		})
 		snapshot, err := client.Snapshot(t.Context())
@@ -120,8 +120,8 @@ const (
 		{"name":"deployments","singularName":"","namespaced":true,"kind":"Deployment","verbs":["get"]}]}`
 )
 
-func legacy() map[string]answer {
-	return map[string]answer{
+func legacy() map[string]response {
+	return map[string]response{
 		"/api":          {contentType: plain, body: legacyCore},
 		"/apis":         {contentType: plain, body: legacyGroups},
 		"/api/v1":       {contentType: plain, body: legacyV1},
@@ -155,27 +155,27 @@ func TestRefresh_LegacyRequestsEachGroupVersion(t *testing.T) {
 }
 
 func TestRefresh_OneAggregatedRootIsNotEnough(t *testing.T) {
-	answers := legacy()
-	answers["/api"] = answer{contentType: v2, body: aggregatedCore}
-	client, _ := script(t, answers)
+	responses := legacy()
+	responses["/api"] = response{contentType: v2, body: aggregatedCore}
+	client, _ := script(t, responses)
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	assert.False(t, snapshot.Aggregated)
-	assert.Len(t, snapshot.Groups[0].Versions[0].Resources, 1, "the resources are those of /api/v1, without the ghosts of the aggregated answer")
+	assert.Len(t, snapshot.Groups[0].Versions[0].Resources, 1, "the resources are those of /api/v1, without the ghosts of the aggregated response")
 	assert.Len(t, snapshot.Groups[1].Versions[0].Resources, 1)
 }
 
 func TestRefresh_BrokenGroupVersionFailsAlone(t *testing.T) {
-	for name, broken := range map[string]answer{
+	for name, broken := range map[string]response{
 		"an error":      {code: http.StatusInternalServerError},
 		"no JSON":       {body: "<html>"},
 		"another kind":  {body: `{"kind":"APIGroupList"}`},
 		"a wrong shape": {body: `{"kind":"APIResourceList","resources":{}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := legacy()
-			answers["/apis/apps/v1"] = broken
-			client, _ := script(t, answers)
+			responses := legacy()
+			responses["/apis/apps/v1"] = broken
+			client, _ := script(t, responses)
 			snapshot, err := client.Snapshot(t.Context())
 			require.NoError(t, err)
 			assert.Len(t, snapshot.Groups[0].Versions[0].Resources, 1)
@@ -185,39 +185,39 @@ func TestRefresh_BrokenGroupVersionFailsAlone(t *testing.T) {
 }
 
 func TestRefresh_AcceptsServerWithOneRoot(t *testing.T) {
-	client, _ := script(t, map[string]answer{"/apis": {contentType: v2, body: aggregatedApps}})
+	client, _ := script(t, map[string]response{"/apis": {contentType: v2, body: aggregatedApps}})
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "apps", snapshot.Groups[0].Name)
 
-	client, _ = script(t, map[string]answer{"/api": {contentType: v2, body: aggregatedCore}})
+	client, _ = script(t, map[string]response{"/api": {contentType: v2, body: aggregatedCore}})
 	snapshot, err = client.Snapshot(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, snapshot.Groups, 1)
 }
 
-func TestRefresh_RejectsOtherAnswers(t *testing.T) {
+func TestRefresh_RejectsOtherResponses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		answers map[string]answer
-		errText string
+		responses map[string]response
+		errText   string
 	}{
 		"no such paths":               {nil, "is this a Kubernetes API server?"},
-		"a page":                      {map[string]answer{"/api": {body: "<html>"}, "/apis": {body: "<html>"}}, "decode APIVersions"},
-		"an unknown kind":             {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: `{"kind":"Other"}`}}, `kind is "Other"`},
-		"no kind":                     {map[string]answer{"/api": {contentType: plain, body: `{}`}, "/apis": {contentType: plain, body: legacyGroups}}, `kind is ""`},
-		"aggregated of a later draft": {map[string]answer{"/api": {contentType: "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList", body: aggregatedCore}, "/apis": {contentType: plain, body: legacyGroups}}, "decode APIVersions"},
-		"half an answer":              {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: aggregatedApps[:40]}}, "decode APIGroupDiscoveryList"},
-		"forbidden":                   {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 403}}, "403 Forbidden"},
-		"unavailable":                 {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 503}}, "503 Service Unavailable"},
+		"a page":                      {map[string]response{"/api": {body: "<html>"}, "/apis": {body: "<html>"}}, "decode APIVersions"},
+		"an unknown kind":             {map[string]response{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: `{"kind":"Other"}`}}, `kind is "Other"`},
+		"no kind":                     {map[string]response{"/api": {contentType: plain, body: `{}`}, "/apis": {contentType: plain, body: legacyGroups}}, `kind is ""`},
+		"aggregated of a later draft": {map[string]response{"/api": {contentType: "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList", body: aggregatedCore}, "/apis": {contentType: plain, body: legacyGroups}}, "decode APIVersions"},
+		"half a response":             {map[string]response{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: aggregatedApps[:40]}}, "decode APIGroupDiscoveryList"},
+		"forbidden":                   {map[string]response{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 403}}, "403 Forbidden"},
+		"unavailable":                 {map[string]response{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 503}}, "503 Service Unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, _ := script(t, tc.answers)
+			client, _ := script(t, tc.responses)
 			_, err := client.Snapshot(t.Context())
 			require.ErrorContains(t, err, tc.errText)
 			require.ErrorContains(t, err, "discover resources of http://server.test")
 		})
 	}
-	client, _ := script(t, map[string]answer{"/api": {code: 503}, "/apis": {code: 503}})
+	client, _ := script(t, map[string]response{"/api": {code: 503}, "/apis": {code: 503}})
 	_, err := client.Snapshot(t.Context())
 	assert.True(t, apierrors.IsServiceUnavailable(err), "what the server said is still a StatusError: %v", err)
 }
@@ -226,7 +226,7 @@ func TestRefresh_ErrorKeepsLatestSnapshot(t *testing.T) {
 	client, server := script(t, legacy())
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
-	server.Handle("GET /apis", answer{code: 500}.respond)
+	server.Handle("GET /apis", response{code: 500}.respond)
 	_, err = client.Refresh(t.Context())
 	require.Error(t, err)
 	again, err := client.Snapshot(t.Context())
@@ -234,9 +234,9 @@ func TestRefresh_ErrorKeepsLatestSnapshot(t *testing.T) {
 	assert.Same(t, snapshot, again)
 }
 
-// TestRefresh_OverlappingCallsShareLaterAnswer holds one refresh in flight while others pile up behind
-// it: they must not take its answer, which may be older than what they ask about, but may share the next one.
-func TestRefresh_OverlappingCallsShareLaterAnswer(t *testing.T) {
+// TestRefresh_OverlappingCallsShareLaterResponse holds one refresh in flight while others pile up behind
+// it: they must not take its response, which may be older than what they ask about, but may share the next one.
+func TestRefresh_OverlappingCallsShareLaterResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := scripted.New("round1.example/v1")
 		document := scripted.New("round1.example/v1")
@@ -284,17 +284,17 @@ func TestRefresh_WaitEndsWithContext(t *testing.T) {
 }
 
 func TestClient_ServerVersion(t *testing.T) {
-	client, _ := script(t, map[string]answer{"/version": {contentType: plain, body: `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`}})
+	client, _ := script(t, map[string]response{"/version": {contentType: plain, body: `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`}})
 	version, err := client.ServerVersion(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "v1.36.3", version.GitVersion)
 
-	client, _ = script(t, map[string]answer{"/version": {body: "<html>"}})
+	client, _ = script(t, map[string]response{"/version": {body: "<html>"}})
 	_, err = client.ServerVersion(t.Context())
 	require.ErrorContains(t, err, "decode version")
 }
 
-func FuzzAggregatedAnswer(f *testing.F) {
+func FuzzAggregatedResponse(f *testing.F) {
 	f.Add([]byte(aggregatedCore))
 	f.Add([]byte(aggregatedApps))
 	f.Add([]byte(legacyGroups))

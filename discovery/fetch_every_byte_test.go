@@ -32,7 +32,7 @@ type fault struct {
 	flip  byte // these of its bits are flipped
 }
 
-// faultyPeer answers on connections in memory, byte by byte as a test says. Its answers are those of a server with
+// faultyPeer serves connections in memory, byte by byte as a test says. Its responses are those of a server with
 // aggregated discovery.
 type faultyPeer struct {
 	api, apis []byte // with status line and headers
@@ -40,7 +40,7 @@ type faultyPeer struct {
 	open      atomic.Int32 // connections
 }
 
-func httpAnswer(body string) []byte {
+func httpResponse(body string) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nETag: \"e1\"\r\nContent-Length: %d\r\n\r\n%s", aggregatedType, len(body), body)
 }
 
@@ -61,22 +61,22 @@ func (p *faultyPeer) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		answer := p.api
+		response := p.api
 		current := (*fault)(nil)
 		if request.URL.Path == "/apis" {
-			answer = p.apis
+			response = p.apis
 			current = p.fault.Load()
 		}
 		if current == nil {
-			_, _ = conn.Write(answer)
+			_, _ = conn.Write(response)
 			continue
 		}
-		answer = slices.Clone(answer)
-		answer[current.at] ^= current.flip
+		response = slices.Clone(response)
+		response[current.at] ^= current.flip
 		if current.flip == 0 {
-			answer = answer[:current.at]
+			response = response[:current.at]
 		}
-		if _, err := conn.Write(answer); err != nil || current.cut {
+		if _, err := conn.Write(response); err != nil || current.cut {
 			return
 		}
 		if current.stall {
@@ -125,7 +125,7 @@ func smallItem(group string) string {
 }
 
 func newFaultyPeer() *faultyPeer {
-	return &faultyPeer{api: httpAnswer(scripted.Index(pods, true)), apis: httpAnswer(smallDocument)}
+	return &faultyPeer{api: httpResponse(scripted.Index(pods, true)), apis: httpResponse(smallDocument)}
 }
 
 // TestRefresh_CutAtEveryByte expects an error and the snapshot of before.
@@ -155,7 +155,7 @@ func TestRefresh_StallAtEveryByte(t *testing.T) {
 // TestRefresh_CorruptAtEveryByte expects an error and the snapshot of before, or one in which only the group is damaged
 // that holds the byte.
 func TestRefresh_CorruptAtEveryByte(t *testing.T) {
-	log.SetOutput(io.Discard) // net/http reports answers that are longer than their Content-Length
+	log.SetOutput(io.Discard) // net/http reports responses that are longer than their Content-Length
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	peer := newFaultyPeer()
 	body := len(peer.apis) - len(smallDocument)

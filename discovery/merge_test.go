@@ -138,7 +138,7 @@ func TestRefreshGroup_ReplacesGroup(t *testing.T) {
 	assert.Equal(t, "shop", refresh(t, client).Groups[2].Name)
 }
 
-// delayed answers after a second as a server did when it was asked.
+// delayed responds after a second as a server did when it was asked.
 func delayed(handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(time.Second)
@@ -146,7 +146,7 @@ func delayed(handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
+func TestRefresh_KeepsNewerResponseOfGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.Handle("GET /apis/shop", scripted.JSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))

@@ -24,8 +24,8 @@ import (
 	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
-// answering is a client of a server that answers at /apis with items, and serves a healthy core group.
-func answering(t *testing.T, items string) *Client {
+// responding is a client of a server that serves items at /apis, and serves a healthy core group.
+func responding(t *testing.T, items string) *Client {
 	t.Helper()
 	server, client := serving(t, "")
 	server.Handle("GET /apis", func(w http.ResponseWriter, _ *http.Request) {
@@ -75,7 +75,7 @@ func TestRefresh_QuarantinesBadGroups(t *testing.T) {
 		{"null versions", `{"metadata":{"name":"bad.example"},"versions":null}`, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			client := answering(t, item("good.example", "", "")+","+c.bad+","+item("other.example", "", ""))
+			client := responding(t, item("good.example", "", "")+","+c.bad+","+item("other.example", "", ""))
 			snapshot, err := client.Refresh(t.Context())
 			require.NoError(t, err)
 			for _, good := range []string{"good.example", "other.example"} {
@@ -103,7 +103,7 @@ func TestRefresh_QuarantinesBadGroups(t *testing.T) {
 
 // TestRefresh_AcceptsUnusualNames has names that real servers use: metrics as resources, and escape sequences.
 func TestRefresh_AcceptsUnusualNames(t *testing.T) {
-	client := answering(t, item("good.example", `"all"`, `"r\u0026d","a\/b","\"q\"","größe"`)+","+
+	client := responding(t, item("good.example", `"all"`, `"r\u0026d","a\/b","\"q\"","größe"`)+","+
 		item("metrics.example", `"things"`, `"datadogmetric@ns:name|p95_total~x"`)+","+item("virt.example", `"status"`, `"sev/fetchcertchain"`))
 	snapshot, err := client.Refresh(t.Context())
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestSearch_HangingGroupDelaysNoOther(t *testing.T) {
 		took := func() time.Duration { d := time.Since(began); began = time.Now(); return d }
 		_, err := client.Search(t.Context(), target("apps", "deployments"))
 		require.NoError(t, err)
-		assert.Equal(t, defaultVersionGrace, took(), "the first answer gives the group some time")
+		assert.Equal(t, defaultVersionGrace, took(), "the first response gives the group some time")
 		_, err = client.Search(t.Context(), target("apps", "nothing"))
 		require.NoError(t, err)
 		assert.Equal(t, defaultVersionGrace, took())

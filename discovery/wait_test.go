@@ -26,13 +26,13 @@ func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
 		minChecks, maxChecks int
 		before               http.HandlerFunc
 	}{
-		"served":             {0, 0, 1, 1, nil},
-		"after a moment":     {300 * time.Millisecond, 400 * time.Millisecond, 8, 40, nil},
-		"after a minute":     {time.Minute, 72 * time.Second, 20, 70, nil},
-		"after an hour":      {time.Hour, time.Hour + 15*time.Second, 200, 500, nil},
-		"after failures":     {20 * time.Second, 24 * time.Second, 5, 100, scripted.Status(http.StatusInternalServerError, "InternalError")},
-		"after denials":      {2 * time.Second, 3 * time.Second, 5, 60, scripted.Status(http.StatusForbidden, "Forbidden")},
-		"after dead answers": {40 * time.Second, 80 * time.Second, 2, 10, scripted.Watch()},
+		"served":               {0, 0, 1, 1, nil},
+		"after a moment":       {300 * time.Millisecond, 400 * time.Millisecond, 8, 40, nil},
+		"after a minute":       {time.Minute, 72 * time.Second, 20, 70, nil},
+		"after an hour":        {time.Hour, time.Hour + 15*time.Second, 200, 500, nil},
+		"after failures":       {20 * time.Second, 24 * time.Second, 5, 100, scripted.Status(http.StatusInternalServerError, "InternalError")},
+		"after denials":        {2 * time.Second, 3 * time.Second, 5, 60, scripted.Status(http.StatusForbidden, "Forbidden")},
+		"after dead responses": {40 * time.Second, 80 * time.Second, 2, 10, scripted.Watch()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -116,10 +116,10 @@ func TestClient_ConcurrentWaitsShareRefreshes(t *testing.T) {
 
 func TestClient_WaitForErrors(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer http.HandlerFunc
-		within time.Duration
-		check  func(error) bool
-		text   string
+		respond http.HandlerFunc
+		within  time.Duration
+		check   func(error) bool
+		text    string
 	}{
 		"never served":    {nil, time.Hour, nil, "discover resources of http://server.test: context deadline exceeded"},
 		"last failure":    {scripted.Status(http.StatusInternalServerError, "InternalError"), time.Hour, apierrors.IsInternalError, "context deadline exceeded; the last refresh: "},
@@ -128,8 +128,8 @@ func TestClient_WaitForErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer()
-				if test.answer != nil {
-					server.handleAll(test.answer)
+				if test.respond != nil {
+					server.handleAll(test.respond)
 				}
 				client := New(scripted.Connect(t, server, nil), nil)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -180,10 +180,10 @@ func TestSubresource_AllByName(t *testing.T) {
 			[]string{"spec", "finalizers", "1"}, "example.com/keep"},
 	} {
 		t.Run(tc.sub, func(t *testing.T) {
-			answer, err := tc.call()
+			response, err := tc.call()
 			require.NoError(t, err)
-			assert.Equal(t, tc.kind, answer.GetKind())
-			got, _, err := unstructured.Get[any](answer, tc.path...)
+			assert.Equal(t, tc.kind, response.GetKind())
+			got, _, err := unstructured.Get[any](response, tc.path...)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 		})

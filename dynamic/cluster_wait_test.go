@@ -157,7 +157,7 @@ func TestWait_ServerRestarts(t *testing.T) {
 		var results []func() (*unstructured.Object, error)
 		var watching sync.WaitGroup
 		for range 3 {
-			for _, user := range []*dynamic.Resource{of, limited} { // to the second a starting server answers 403 at first
+			for _, user := range []*dynamic.Resource{of, limited} { // a starting server responds to the second with 403 at first
 				watching.Add(1)
 				isWatching := sync.OnceFunc(watching.Done)
 				seen, result := startWait(t, user, name, dynamic.FieldEquals("data.a", "2"), dynamic.Matches("", func(obj *unstructured.Object) (bool, error) {
@@ -171,7 +171,7 @@ func TestWait_ServerRestarts(t *testing.T) {
 			}
 		}
 		patched(t, of, name, `{"data":{"b":"1"}}`)
-		watching.Wait() // a denial before the first watch would be an answer
+		watching.Wait() // a denial before the first watch would be the result
 		cluster.RestartAPIServer(t, kill)
 		patched(t, of, name, `{"data":{"a":"2"}}`)
 		for _, result := range results {

@@ -191,7 +191,7 @@ func TestClient_Impersonate(t *testing.T) {
 		require.NoError(t, err)
 		assert.Same(t, client.Discovery(), impersonated.Discovery())
 		assert.Same(t, client.Mapper(), impersonated.Mapper())
-		for range 2 { // a second request is answered by the server, too
+		for range 2 { // the server responds to a second request, too
 			web, err := resource(t, impersonated, "pods").Get(t.Context(), "web", nil)
 			if user == "eve" {
 				require.True(t, apierrors.IsForbidden(err), "%v", err)

@@ -42,7 +42,7 @@ func TestDelete_Responses(t *testing.T) {
 		"items without a kind":        {200, `{"items":[]}`, "'Kind' is missing", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, _ := exchanging(t, answer{status: c.code, body: c.body}, answer{status: c.code, body: c.body})
+			pods, _ := exchanging(t, response{status: c.code, body: c.body}, response{status: c.code, body: c.body})
 			deleted, deleteErr := pods.Delete(t.Context(), "web", nil)
 			page, collectionErr := pods.DeleteCollection(t.Context(), nil, nil)
 			if c.failed != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// failingPods returns pods of a server that answers every request with a Status.
+// failingPods returns pods of a server that responds to every request with a Status.
 func failingPods(t *testing.T, code int, reason metav1.StatusReason, message, details string) *dynamic.Resource {
 	t.Helper()
 	if details == "" {
@@ -193,7 +193,7 @@ func TestErrors_SanitizeText(t *testing.T) {
 		"not a string":       {200, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","labels":{"` + long + `":1}}}`, typed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, _ := exchanging(t, answer{status: c.code, body: c.body})
+			pods, _ := exchanging(t, response{status: c.code, body: c.body})
 			err := c.call(pods)
 			require.Error(t, err)
 			assert.Less(t, len(err.Error()), 32<<10)

@@ -282,24 +282,24 @@ func TestFollow_ReopensClosedStreamAtOnce(t *testing.T) {
 }
 
 func TestFollow_DenialsOfStartingServer(t *testing.T) {
-	denied := func(lasts time.Duration) answer {
-		return answer{status: 403, body: scripted.StatusJSON(403, "Forbidden"), lasts: lasts}
+	denied := func(lasts time.Duration) response {
+		return response{status: 403, body: scripted.StatusJSON(403, "Forbidden"), lasts: lasts}
 	}
 	partial := respond(scripted.Event("ADDED", podJSON("a", "u1", "1")))
-	whole := answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
+	whole := response{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
 	for name, tc := range map[string]struct {
-		answers []answer
-		want    []string
-		ends    bool
+		responses []response
+		want      []string
+		ends      bool
 	}{
-		"at the first request":      {answers: []answer{denied(1500 * time.Millisecond), whole}, want: []string{"STARTED", "ADDED a u1 1", "SYNCED"}},
-		"within the initial list":   {answers: []answer{partial, denied(4 * time.Second), whole}, want: []string{"STARTED", "ADDED a u1 1", "SYNCED"}},
-		"permanent":                 {answers: []answer{denied(time.Minute)}, ends: true},
-		"permanent, after an event": {answers: []answer{partial, denied(time.Minute)}, want: []string{"STARTED", "ADDED a u1 1"}, ends: true},
+		"at the first request":      {responses: []response{denied(1500 * time.Millisecond), whole}, want: []string{"STARTED", "ADDED a u1 1", "SYNCED"}},
+		"within the initial list":   {responses: []response{partial, denied(4 * time.Second), whole}, want: []string{"STARTED", "ADDED a u1 1", "SYNCED"}},
+		"permanent":                 {responses: []response{denied(time.Minute)}, ends: true},
+		"permanent, after an event": {responses: []response{partial, denied(time.Minute)}, want: []string{"STARTED", "ADDED a u1 1"}, ends: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := exchanging(t, tc.answers...)
+				pods, _ := exchanging(t, tc.responses...)
 				began := time.Now()
 				var got []string
 				var ended error
@@ -324,16 +324,16 @@ func TestFollow_NotFoundBeforeSynced(t *testing.T) {
 		for lasts, ends := range map[time.Duration]bool{0: false, 4 * time.Second: false, time.Minute: true} {
 			t.Run(fmt.Sprintf("%s, for %s", name, lasts), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					answers := []answer{{status: 404, body: "404 page not found", lasts: lasts}, {body: initialEventsEnd("2"), stays: true}}
+					responses := []response{{status: 404, body: "404 page not found", lasts: lasts}, {body: initialEventsEnd("2"), stays: true}}
 					var listed, deleted []string
 					if begun {
-						answers = append([]answer{respond(scripted.Event("ADDED", podJSON("a", "u1", "1")))}, answers...)
+						responses = append([]response{respond(scripted.Event("ADDED", podJSON("a", "u1", "1")))}, responses...)
 						listed = []string{"STARTED", "ADDED a u1 1"}
 						deleted = []string{"DELETED a u1 1 inferred", "SYNCED"}
 					} else {
 						deleted = []string{"STARTED", "SYNCED"}
 					}
-					pods, _ := exchanging(t, answers...)
+					pods, _ := exchanging(t, responses...)
 					var got []string
 					var ended error
 					for change, err := range pods.Follow(t.Context(), nil) {
@@ -360,7 +360,7 @@ func TestFollow_NotFoundBeforeSynced(t *testing.T) {
 // TestFollow_AttemptTimeoutIsNotTerminal uses an HTTP client with a time-out of its own.
 func TestFollow_AttemptTimeoutIsNotTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newExchanges(answer{mute: true}, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true})
+		server := newExchanges(response{mute: true}, response{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true})
 		conn, err := transport.New("http://bubble", &http.Client{Transport: scripted.RoundTripper(t, server), Timeout: time.Minute}, &transport.Options{Namespace: "home"})
 		require.NoError(t, err)
 		client := dynamic.New(conn, nil)
@@ -393,7 +393,7 @@ func (c *cutter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "":
 		_, _ = io.WriteString(w, scripted.ExpiredEvent())
 	default:
-		expires := answer{then: scripted.ExpiredEvent(), after: time.Minute}
+		expires := response{then: scripted.ExpiredEvent(), after: time.Minute}
 		expires.write(w, r)
 	}
 }
@@ -461,9 +461,9 @@ func TestFollow_PrematureBookmarkDoesNotMoveVersion(t *testing.T) {
 		whole := scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3")
 		pods, server := exchanging(t,
 			respond(bookmark("2")+scripted.Event("ADDED", a)+bookmark("3")), // ends within the initial list
-			answer{body: whole, then: scripted.ExpiredEvent(), after: time.Second},
+			response{body: whole, then: scripted.ExpiredEvent(), after: time.Second},
 			respond(scripted.Event("ADDED", a)+bookmark("8")), // b is not deleted
-			answer{body: scripted.Event("ADDED", a) + bookmark("8") + scripted.Event("ADDED", b) + initialEventsEnd("9"), then: scripted.Event("ADDED", podJSON("c", "u3", "10")), after: time.Second},
+			response{body: scripted.Event("ADDED", a) + bookmark("8") + scripted.Event("ADDED", b) + initialEventsEnd("9"), then: scripted.Event("ADDED", podJSON("c", "u3", "10")), after: time.Second},
 		)
 		var versions []string
 		opts := &dynamic.FollowOptions{OnProgress: func(version string) { versions = append(versions, version) }}
@@ -478,14 +478,14 @@ func TestFollow_ContextErrorHasCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, cause)
 		defer cancel()
-		pods, _ := exchanging(t, answer{body: initialEventsEnd("1"), stays: true})
+		pods, _ := exchanging(t, response{body: initialEventsEnd("1"), stays: true})
 		var ended error
 		for _, ended = range pods.Follow(ctx, nil) {
 			if ended != nil {
 				break
 			}
 		}
-		pods, _ = exchanging(t, absent, answer{stays: true})
+		pods, _ = exchanging(t, absent, response{stays: true})
 		_, waited := pods.Wait(ctx, "web", dynamic.Exists())
 		for name, err := range map[string]error{"follow pods: ": ended, `wait for pods "home/web": `: waited} {
 			require.ErrorIs(t, err, context.DeadlineExceeded)

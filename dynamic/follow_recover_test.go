@@ -61,7 +61,7 @@ func TestFollow_NotServedAndServedAgain(t *testing.T) {
 		gone := refuses(404, "NotFound")
 		gone.lasts = time.Minute
 		pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone,
-			answer{body: scripted.Event("ADDED", podJSON("a", "u2", "8")) + initialEventsEnd("9"), stays: true})
+			response{body: scripted.Event("ADDED", podJSON("a", "u2", "8")) + initialEventsEnd("9"), stays: true})
 		began := time.Now()
 		got := followFor(t, pods, nil, 8, func(change dynamic.Change[unstructured.Object]) {
 			if change.Type == dynamic.NotServed {
@@ -74,23 +74,23 @@ func TestFollow_NotServedAndServedAgain(t *testing.T) {
 
 func TestFollow_NotServedIsEmittedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gone := answer{status: 404, body: "404 page not found", lasts: time.Minute}
+		gone := response{status: 404, body: "404 page not found", lasts: time.Minute}
 		pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone, refuses(503, "ServiceUnavailable"), gone,
-			refuses(403, "Forbidden"), gone, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("9"), then: scripted.Event("MODIFIED", podJSON("a", "u1", "10")), after: time.Second})
+			refuses(403, "Forbidden"), gone, response{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("9"), then: scripted.Event("MODIFIED", podJSON("a", "u1", "10")), after: time.Second})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "NOTSERVED", "STARTED", "SYNCED", "MODIFIED a u1 10"}, followFor(t, pods, nil, 7, nil))
 	})
 }
 
 func TestFollow_BriefNotFoundLosesNothing(t *testing.T) {
-	for name, answers := range map[string][]answer{
+	for name, responses := range map[string][]response{
 		"starting server":       {{status: 404, body: scripted.StatusJSON(404, "NotFound"), lasts: 4 * time.Second}},
 		"restarting server":     {{status: 404, body: scripted.StatusJSON(404, "NotFound"), lasts: 4 * time.Second}, refuses(503, "ServiceUnavailable"), {status: 404, body: scripted.StatusJSON(404, "NotFound"), lasts: time.Second}},
 		"at every reconnection": {refuses(404, "NotFound"), {then: bookmark("5"), after: 4 * time.Minute}, refuses(404, "NotFound")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				script := append([]answer{respond(scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("4"))}, answers...)
-				pods, _ := exchanging(t, append(script, answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "7")), stays: true})...)
+				script := append([]response{respond(scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("4"))}, responses...)
+				pods, _ := exchanging(t, append(script, response{body: scripted.Event("MODIFIED", podJSON("a", "u1", "7")), stays: true})...)
 				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 7"}, followFor(t, pods, nil, 4, nil))
 			})
 		})
@@ -104,29 +104,29 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 	cutList, _, _ := strings.Cut(podList("3", a, b), `,{"kind":"Pod"`)
 	changes := []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED"}
 	for name, tc := range map[string]struct {
-		answers []answer
-		queries []string
+		responses []response
+		queries   []string
 	}{
 		"list without response": {
-			[]answer{{status: noWatchList}, {mute: true}, respond(podList("3", a, b))},
+			[]response{{status: noWatchList}, {mute: true}, respond(podList("3", a, b))},
 			[]string{watchListQuery, "", ""},
 		},
 		"list stalls": {
-			[]answer{{status: noWatchList}, {body: cutList, stays: true}, respond(podList("3", a, b))},
+			[]response{{status: noWatchList}, {body: cutList, stays: true}, respond(podList("3", a, b))},
 			[]string{watchListQuery, "", ""},
 		},
 		"second page without response": {
-			[]answer{{status: noWatchList}, respond(page), {mute: true}, respond(page), respond(podList("3", b))},
+			[]response{{status: noWatchList}, respond(page), {mute: true}, respond(page), respond(podList("3", b))},
 			[]string{watchListQuery, "", "continue=more", "", "continue=more"},
 		},
 		"WatchList without response": {
-			[]answer{{mute: true}, respond(scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3"))},
+			[]response{{mute: true}, respond(scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3"))},
 			[]string{watchListQuery, watchListQuery},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := exchanging(t, tc.answers...)
+				pods, server := exchanging(t, tc.responses...)
 				var broken interruptions
 				assert.Equal(t, changes, followFor(t, pods, broken.options(), len(changes), nil))
 				assert.Equal(t, tc.queries, listWatchQueries(t, server))
@@ -146,8 +146,8 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "2")
-	expires := answer{then: scripted.ExpiredEvent(), after: 6*time.Minute - time.Millisecond} // the client ends a watch of 300 seconds after 6 minutes
-	for name, ignored := range map[string]answer{
+	expires := response{then: scripted.ExpiredEvent(), after: 6*time.Minute - time.Millisecond} // the client ends a watch of 300 seconds after 6 minutes
+	for name, ignored := range map[string]response{
 		"no object":                   {stays: true},
 		"silence after the objects":   {body: scripted.Event("ADDED", a) + scripted.Event("ADDED", b), stays: true},
 		"bookmarks without the end":   {body: scripted.Event("ADDED", a), then: bookmark("2"), after: 3 * time.Second},
@@ -157,13 +157,13 @@ func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				list := respond(podList("3", a, b))
 				resume := "resourceVersion=3&watch=true"
-				answers := []answer{ignored, list, expires, ignored}
+				responses := []response{ignored, list, expires, ignored}
 				want := []string{watchListQuery, "", resume, watchListQuery}
 				for range 10 {
-					answers = append(answers, list, expires)
+					responses = append(responses, list, expires)
 					want = append(want, "", resume)
 				}
-				pods, server := exchanging(t, append(answers, ignored, list, answer{stays: true})...)
+				pods, server := exchanging(t, append(responses, ignored, list, response{stays: true})...)
 				ctx, cancel := context.WithTimeout(t.Context(), 70*time.Minute)
 				defer cancel()
 				var broken interruptions
@@ -191,15 +191,15 @@ func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 func TestFollow_DelaysAfterErrors(t *testing.T) {
 	overloaded := strings.Replace(scripted.StatusJSON(503, "ServiceUnavailable"), "}", `,"details":{"retryAfterSeconds":40}}`, 1)
 	for name, tc := range map[string]struct {
-		end  answer // of the stream after the initial events
+		end  response // of the stream after the initial events
 		want time.Duration
 	}{
-		"a stream that lasted breaks":  {answer{then: scripted.Event("ERROR", scripted.StatusJSON(500, "InternalError")), after: 5 * time.Second}, 100 * time.Millisecond},
-		"the server asks for patience": {answer{status: 503, body: overloaded}, 40 * time.Second},
+		"a stream that lasted breaks":  {response{then: scripted.Event("ERROR", scripted.StatusJSON(500, "InternalError")), after: 5 * time.Second}, 100 * time.Millisecond},
+		"the server asks for patience": {response{status: 503, body: overloaded}, 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := exchanging(t, respond(initialEventsEnd("4")), tc.end, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
+				pods, _ := exchanging(t, respond(initialEventsEnd("4")), tc.end, response{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 				var broken interruptions
 				assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 				require.Len(t, broken, 2)
@@ -213,8 +213,8 @@ func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unavailable := refuses(503, "ServiceUnavailable")
 		pods, _ := exchanging(t, respond(initialEventsEnd("4")), unavailable, unavailable, unavailable,
-			answer{then: scripted.Event("ERROR", scripted.StatusJSON(500, "InternalError")), after: 10 * time.Second}, unavailable,
-			answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
+			response{then: scripted.Event("ERROR", scripted.StatusJSON(500, "InternalError")), after: 10 * time.Second}, unavailable,
+			response{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 		var broken interruptions
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 		const ms = time.Millisecond
@@ -224,14 +224,14 @@ func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
 
 func TestFollow_DelaysAfterDenials(t *testing.T) {
 	denied := refuses(403, "Forbidden")
-	whole := answer{body: initialEventsEnd("4") + scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true}
+	whole := response{body: initialEventsEnd("4") + scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true}
 	for name, tc := range map[string]struct {
-		before []answer
+		before []response
 		lasts  time.Duration
 		want   time.Duration
 	}{
 		"before Synced": {nil, 1900 * time.Millisecond, 500 * time.Millisecond},
-		"after Synced":  {[]answer{respond(initialEventsEnd("4"))}, time.Minute, 5 * time.Second},
+		"after Synced":  {[]response{respond(initialEventsEnd("4"))}, time.Minute, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestFollow_DelaysAfterDenials(t *testing.T) {
 
 func TestFollow_ContextErrorAfterSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, respond(initialEventsEnd("4")), refuses(503, "ServiceUnavailable"), answer{stays: true})
+		pods, _ := exchanging(t, respond(initialEventsEnd("4")), refuses(503, "ServiceUnavailable"), response{stays: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		assert.EqualError(t, drain(pods.Follow(ctx, nil)), "follow pods: context deadline exceeded")
@@ -257,13 +257,13 @@ func TestFollow_ContextErrorAfterSynced(t *testing.T) {
 func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "2")
-	for name, answers := range map[string][]answer{
+	for name, responses := range map[string][]response{
 		"list":  {{status: noWatchList}, respond(podList("3", a, b)), {stays: true}},
 		"watch": {{body: scripted.Event("ADDED", a) + scripted.Event("ADDED", b) + initialEventsEnd("3"), stays: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := exchanging(t, answers...)
+				pods, _ := exchanging(t, responses...)
 				var broken interruptions
 				followFor(t, pods, broken.options(), 4, func(dynamic.Change[unstructured.Object]) { time.Sleep(time.Minute) })
 				assert.Empty(t, broken)
@@ -274,7 +274,7 @@ func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 
 func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, respond(initialEventsEnd("3")), answer{then: scripted.Event("ADDED", podJSON("a", "u1", "5")), after: 5 * time.Minute})
+		pods, _ := exchanging(t, respond(initialEventsEnd("3")), response{then: scripted.Event("ADDED", podJSON("a", "u1", "5")), after: 5 * time.Minute})
 		var broken interruptions
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 		assert.Len(t, broken, 1, "the first stream was closed by the server")
@@ -283,7 +283,7 @@ func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
 
 func TestFollow_ReopensDeadStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := exchanging(t, answer{body: initialEventsEnd("4"), stays: true}, answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
+		pods, server := exchanging(t, response{body: initialEventsEnd("4"), stays: true}, response{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 		began := time.Now()
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, nil, 3, nil))
 		lasted := time.Since(began)
@@ -302,7 +302,7 @@ func TestFollow_ReopensDeadStream(t *testing.T) {
 
 func TestFollow_ResumedStreamIsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, respond(initialEventsEnd("4")), answer{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
+		pods, _ := exchanging(t, respond(initialEventsEnd("4")), response{body: scripted.Event("ADDED", podJSON("a", "u1", "5")), stays: true})
 		var versions []string
 		opts := &dynamic.FollowOptions{OnProgress: func(version string) { versions = append(versions, version) }}
 		followFor(t, pods, opts, 3, nil)
@@ -325,8 +325,8 @@ func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pods, server := exchanging(t, respond(scripted.Event("ADDED", a1)+initialEventsEnd("4")),
-					respond(poison), refuses(503, "ServiceUnavailable"), answer{body: poison, stays: true}, respond(poison),
-					answer{body: scripted.Event("ADDED", a2) + initialEventsEnd("7"), stays: true})
+					respond(poison), refuses(503, "ServiceUnavailable"), response{body: poison, stays: true}, respond(poison),
+					response{body: scripted.Event("ADDED", a2) + initialEventsEnd("7"), stays: true})
 				var broken interruptions
 				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 6"}, followFor(t, pods, broken.options(), 4, nil))
 				resume := "resourceVersion=4&watch=true"
@@ -343,7 +343,7 @@ func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
 
 func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var script []answer
+		var script []response
 		script = append(script, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")))
 		for range 5 {
 			script = append(script, respond(`{"type":"MODI`)) // an error of the connection
@@ -351,7 +351,7 @@ func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
 		for _, version := range []string{"5", "6", "7", "8"} {
 			script = append(script, respond(bookmark(version)+"<html>")) // with progress
 		}
-		pods, server := exchanging(t, append(script, answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "9")), stays: true})...)
+		pods, server := exchanging(t, append(script, response{body: scripted.Event("MODIFIED", podJSON("a", "u1", "9")), stays: true})...)
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 9"}, followFor(t, pods, nil, 4, nil))
 		assert.NotContains(t, listWatchQueries(t, server)[1:], watchListQuery)
 	})
@@ -359,7 +359,7 @@ func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
 
 func TestFollow_EventWithoutResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := exchanging(t, respond(initialEventsEnd("4")+scripted.Event("ADDED", podJSON("a", "u1", ""))), answer{body: scripted.Event("ADDED", podJSON("b", "u2", "5")), stays: true})
+		pods, server := exchanging(t, respond(initialEventsEnd("4")+scripted.Event("ADDED", podJSON("a", "u1", ""))), response{body: scripted.Event("ADDED", podJSON("b", "u2", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 ", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
 		assert.Equal(t, []string{watchListQuery, "resourceVersion=4&watch=true"}, listWatchQueries(t, server))
 	})
@@ -367,8 +367,8 @@ func TestFollow_EventWithoutResourceVersion(t *testing.T) {
 
 func TestFollow_ListWithoutResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, server := exchanging(t, answer{status: noWatchList}, respond(podList("", podJSON("a", "u1", "1"))),
-			answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")), then: scripted.Event("ADDED", podJSON("b", "u2", "5")), after: 4 * time.Minute})
+		pods, server := exchanging(t, response{status: noWatchList}, respond(podList("", podJSON("a", "u1", "1"))),
+			response{body: scripted.Event("ADDED", podJSON("a", "u1", "1")), then: scripted.Event("ADDED", podJSON("b", "u2", "5")), after: 4 * time.Minute})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
 		assert.Equal(t, []string{watchListQuery, "", "watch=true"}, listWatchQueries(t, server))
 	})
@@ -382,7 +382,7 @@ func TestFollow_CallbackPanicLeavesNothingOpen(t *testing.T) {
 		"OnProgress":     {OnProgress: func(string) { panic("in a callback") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, _ := exchanging(t, answer{status: noWatchList}, answer{body: podList("3", a, b)}, answer{body: "<html>", stays: true})
+			pods, _ := exchanging(t, response{status: noWatchList}, response{body: podList("3", a, b)}, response{body: "<html>", stays: true})
 			assert.PanicsWithValue(t, "in a callback", func() { follow(t, pods, &opts, 100) })
 		})
 	}
@@ -392,8 +392,8 @@ func TestFollow_CallbackPanicLeavesNothingOpen(t *testing.T) {
 func TestFollow_RequestedRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		initial := scripted.Event("ADDED", podJSON("a", "u1", "1")) + scripted.Event("ADDED", podJSON("b", "u2", "2")) + initialEventsEnd("4")
-		r, server := exchanging(t, answer{body: initial, stays: true}, refuses(403, "Forbidden"),
-			answer{body: podList("9", podJSON("b", "u2", "7"), podJSON("c", "u3", "8"))}, answer{stays: true})
+		r, server := exchanging(t, response{body: initial, stays: true}, refuses(403, "Forbidden"),
+			response{body: podList("9", podJSON("b", "u2", "7"), podJSON("c", "u3", "8"))}, response{stays: true})
 		var seen interruptions
 		opts := seen.options()
 		relist := make(chan struct{}, 1)

@@ -30,34 +30,34 @@ func tableOf(version string, rows ...string) string {
 func TestFollow_Tables(t *testing.T) {
 	bookmark := scripted.Event("BOOKMARK", tableOf("7"))
 	for name, tc := range map[string]struct {
-		answers []answer
-		want    []string
-		queries []string
+		responses []response
+		want      []string
+		queries   []string
 	}{
 		"changes": {
-			[]answer{respond(tableOf("4", "a 1", "b 3")), {body: scripted.Event("MODIFIED", tableOf("5", "b 5")) + scripted.Event("DELETED", tableOf("6", "a 6")), stays: true}},
+			[]response{respond(tableOf("4", "a 1", "b 3")), {body: scripted.Event("MODIFIED", tableOf("5", "b 5")) + scripted.Event("DELETED", tableOf("6", "a 6")), stays: true}},
 			[]string{"MODIFIED b 5 [b 1]", "DELETED a 6 [a 1]"},
 			[]string{"", "resourceVersion=4&watch=true"},
 		},
 		"resumed at a bookmark": {
-			[]answer{respond(tableOf("4", "a 1", "b 3")), respond(bookmark), {body: scripted.Event("MODIFIED", tableOf("5", "b 8")), stays: true}},
+			[]response{respond(tableOf("4", "a 1", "b 3")), respond(bookmark), {body: scripted.Event("MODIFIED", tableOf("5", "b 8")), stays: true}},
 			[]string{"MODIFIED b 8 [b 1]"},
 			[]string{"", "resourceVersion=4&watch=true", "resourceVersion=7&watch=true"},
 		},
 		"relisted after 410": {
-			[]answer{respond(tableOf("4", "a 1", "b 3")), refuses(410, "Expired"), respond(tableOf("9", "b 3", "c 8"))},
+			[]response{respond(tableOf("4", "a 1", "b 3")), refuses(410, "Expired"), respond(tableOf("9", "b 3", "c 8"))},
 			[]string{"ADDED c 8 [c 1]", "DELETED a 1 [] inferred"},
 			[]string{"", "resourceVersion=4&watch=true", ""},
 		},
 		"event without rows": {
-			[]answer{respond(tableOf("4", "a 1", "b 3")), {body: scripted.Event("ADDED", tableOf("5")) + scripted.Event("ADDED", tableOf("6", "c 6")), stays: true}},
+			[]response{respond(tableOf("4", "a 1", "b 3")), {body: scripted.Event("ADDED", tableOf("5")) + scripted.Event("ADDED", tableOf("6", "c 6")), stays: true}},
 			[]string{"ADDED c 6 [c 1]"},
 			[]string{"", "resourceVersion=4&watch=true"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := exchanging(t, tc.answers...)
+				pods, server := exchanging(t, tc.responses...)
 				want := append([]string{"STARTED", "ADDED a 1 [a 1]", "ADDED b 3 [b 1]", "SYNCED"}, tc.want...)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()

@@ -91,84 +91,84 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 	start := []string{"STARTED", "ADDED a u1 1", "ADDED b u2 3", "SYNCED"}
 	relist := scripted.Event("ADDED", a1) + scripted.Event("ADDED", b2) + initialEventsEnd("9")
 	for name, tc := range map[string]struct {
-		answers []answer
-		want    []string
-		queries []string
+		responses []response
+		want      []string
+		queries   []string
 	}{
 		"one watch": {
-			answers: []answer{{body: initial + scripted.Event("MODIFIED", b2) + scripted.Event("DELETED", a2), stays: true}},
-			want:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
-			queries: []string{watchListQuery},
+			responses: []response{{body: initial + scripted.Event("MODIFIED", b2) + scripted.Event("DELETED", a2), stays: true}},
+			want:      []string{"MODIFIED b u2 5", "DELETED a u1 2"},
+			queries:   []string{watchListQuery},
 		},
 		"closed watch resumes at the last bookmark": {
-			answers: []answer{{body: initial + bookmark("7")}, {body: scripted.Event("MODIFIED", b1) + scripted.Event("MODIFIED", b2), stays: true}},
-			want:    []string{"MODIFIED b u2 5"},
-			queries: []string{watchListQuery, "resourceVersion=7&watch=true"},
+			responses: []response{{body: initial + bookmark("7")}, {body: scripted.Event("MODIFIED", b1) + scripted.Event("MODIFIED", b2), stays: true}},
+			want:      []string{"MODIFIED b u2 5"},
+			queries:   []string{watchListQuery, "resourceVersion=7&watch=true"},
 		},
 		"cut watch resumes at the last event": {
-			answers: []answer{{body: initial + scripted.Event("MODIFIED", b2) + `{"type":"MODI`}, {body: scripted.Event("DELETED", a2), stays: true}},
-			want:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
-			queries: []string{watchListQuery, "resourceVersion=5&watch=true"},
+			responses: []response{{body: initial + scripted.Event("MODIFIED", b2) + `{"type":"MODI`}, {body: scripted.Event("DELETED", a2), stays: true}},
+			want:      []string{"MODIFIED b u2 5", "DELETED a u1 2"},
+			queries:   []string{watchListQuery, "resourceVersion=5&watch=true"},
 		},
 		"410 response": {
-			answers: []answer{{body: initial}, refuses(410, "Expired"), {body: relist, stays: true}},
-			want:    []string{"MODIFIED b u2 5"},
-			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
+			responses: []response{{body: initial}, refuses(410, "Expired"), {body: relist, stays: true}},
+			want:      []string{"MODIFIED b u2 5"},
+			queries:   []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
 		"410 event": {
-			answers: []answer{{body: initial + scripted.ExpiredEvent()}, {body: relist, stays: true}},
-			want:    []string{"MODIFIED b u2 5"},
-			queries: []string{watchListQuery, watchListQuery},
+			responses: []response{{body: initial + scripted.ExpiredEvent()}, {body: relist, stays: true}},
+			want:      []string{"MODIFIED b u2 5"},
+			queries:   []string{watchListQuery, watchListQuery},
 		},
 		"resourceVersion too large": {
-			answers: []answer{{body: initial}, {status: 504, body: tooLargeVersion}, {body: relist, stays: true}},
-			want:    []string{"MODIFIED b u2 5"},
-			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
+			responses: []response{{body: initial}, {status: 504, body: tooLargeVersion}, {body: relist, stays: true}},
+			want:      []string{"MODIFIED b u2 5"},
+			queries:   []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
 		"deleted between watches": {
-			answers: []answer{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
-			want:    []string{"DELETED a u1 1 inferred"},
-			queries: []string{watchListQuery, watchListQuery},
+			responses: []response{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			want:      []string{"DELETED a u1 1 inferred"},
+			queries:   []string{watchListQuery, watchListQuery},
 		},
 		"deleted before a relist": {
-			answers: []answer{{body: initial + scripted.Event("DELETED", a2) + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9") + scripted.Event("MODIFIED", b2), stays: true}},
-			want:    []string{"DELETED a u1 2", "MODIFIED b u2 5"},
-			queries: []string{watchListQuery, watchListQuery},
+			responses: []response{{body: initial + scripted.Event("DELETED", a2) + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9") + scripted.Event("MODIFIED", b2), stays: true}},
+			want:      []string{"DELETED a u1 2", "MODIFIED b u2 5"},
+			queries:   []string{watchListQuery, watchListQuery},
 		},
 		"object recreated": {
-			answers: []answer{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", podJSON("a", "u9", "8")), stays: true}},
-			want:    []string{"DELETED a u1 1 inferred", "ADDED a u9 8"},
-			queries: []string{watchListQuery, watchListQuery},
+			responses: []response{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", podJSON("a", "u9", "8")), stays: true}},
+			want:      []string{"DELETED a u1 1 inferred", "ADDED a u9 8"},
+			queries:   []string{watchListQuery, watchListQuery},
 		},
 		"relist breaks": {
-			answers: []answer{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", a1)}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
-			want:    []string{"DELETED a u1 1 inferred"},
-			queries: []string{watchListQuery, watchListQuery, watchListQuery},
+			responses: []response{{body: initial + scripted.Event("ERROR", scripted.StatusJSON(410, "Gone"))}, {body: scripted.Event("ADDED", a1)}, {body: scripted.Event("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			want:      []string{"DELETED a u1 1 inferred"},
+			queries:   []string{watchListQuery, watchListQuery, watchListQuery},
 		},
 		"objects without resourceVersion": {
-			answers: []answer{{body: initial + scripted.Event("MODIFIED", podJSON("b", "u2", "")) + scripted.Event("MODIFIED", podJSON("b", "u2", "")), stays: true}},
-			want:    []string{"MODIFIED b u2 ", "MODIFIED b u2 "},
-			queries: []string{watchListQuery},
+			responses: []response{{body: initial + scripted.Event("MODIFIED", podJSON("b", "u2", "")) + scripted.Event("MODIFIED", podJSON("b", "u2", "")), stays: true}},
+			want:      []string{"MODIFIED b u2 ", "MODIFIED b u2 "},
+			queries:   []string{watchListQuery},
 		},
 		"temporarily forbidden": {
-			answers: []answer{{body: initial}, refuses(403, "Forbidden"), {body: scripted.Event("MODIFIED", b2), stays: true}},
-			want:    []string{"MODIFIED b u2 5"},
-			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
+			responses: []response{{body: initial}, refuses(403, "Forbidden"), {body: scripted.Event("MODIFIED", b2), stays: true}},
+			want:      []string{"MODIFIED b u2 5"},
+			queries:   []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
 		"one 404": {
-			answers: []answer{{body: initial}, refuses(404, "NotFound"), {body: scripted.Event("MODIFIED", b2), stays: true}},
-			want:    []string{"MODIFIED b u2 5"},
-			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
+			responses: []response{{body: initial}, refuses(404, "NotFound"), {body: scripted.Event("MODIFIED", b2), stays: true}},
+			want:      []string{"MODIFIED b u2 5"},
+			queries:   []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				want := append(start[:len(start):len(start)], tc.want...)
-				pods, server := exchanging(t, tc.answers...)
+				pods, server := exchanging(t, tc.responses...)
 				assert.Equal(t, want, follow(t, pods, nil, len(want)))
 				assert.Equal(t, tc.queries, listWatchQueries(t, server))
 
-				pods, server = exchanging(t, tc.answers...)
+				pods, server = exchanging(t, tc.responses...)
 				assert.Equal(t, want, followInto(t, pods, podVersions{}, len(want)))
 				assert.Equal(t, tc.queries, listWatchQueries(t, server))
 			})
@@ -217,12 +217,12 @@ func followInto(t *testing.T, r *dynamic.Resource, pods podVersions, want int) [
 }
 
 func TestFollow_KnownObjectsCountAsEmitted(t *testing.T) {
-	answers := []answer{
+	responses := []response{
 		{body: scripted.Event("ADDED", podJSON("same", "u1", "1")) + scripted.Event("ADDED", podJSON("changed", "u2", "6")) +
 			scripted.Event("ADDED", podJSON("replaced", "u9", "7")) + scripted.Event("ADDED", podJSON("new", "u5", "8")) + scripted.Event("ADDED", podJSON("bare", "u6", "8")) + initialEventsEnd("8")},
 		{body: scripted.Event("DELETED", podJSON("same", "u1", "9")), stays: true},
 	}
-	pods, _ := exchanging(t, answers...)
+	pods, _ := exchanging(t, responses...)
 	kept := podVersions{"same": {"u1", "1"}, "changed": {"u2", "2"}, "replaced": {"u3", "3"}, "deleted": {"u4", "4"}, "bare": {"", ""}}
 	assert.Equal(t, []string{
 		"STARTED", "MODIFIED changed u2 6", "DELETED replaced u3 3 inferred", "ADDED replaced u9 7", "ADDED new u5 8", "MODIFIED bare u6 8",
@@ -235,12 +235,12 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 	const selectors = "fieldSelector=spec.nodeName%3Dn&labelSelector=x"
 	a := podJSON("a", "u1", "1")
 	b := podJSON("b", "u2", "5")
-	for _, refusal := range []answer{refuses(422, "Invalid"), refuses(400, "BadRequest")} {
+	for _, refusal := range []response{refuses(422, "Invalid"), refuses(400, "BadRequest")} {
 		synctest.Test(t, func(t *testing.T) {
 			pods, server := exchanging(t, refusal,
-				answer{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, answer{body: podList("3")},
-				answer{body: scripted.Event("ADDED", b) + scripted.ExpiredEvent()},
-				answer{body: podList("9", b)}, answer{stays: true})
+				response{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, response{body: podList("3")},
+				response{body: scripted.Event("ADDED", b) + scripted.ExpiredEvent()},
+				response{body: podList("9", b)}, response{stays: true})
 			assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 inferred"},
 				follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x", FieldSelector: "spec.nodeName=n"}, 5))
 			assert.Equal(t, []string{
@@ -256,7 +256,7 @@ func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := podJSON("a", "u1", "1")
 		pods, _ := exchanging(t, respond(scripted.Event("ADDED", a)), respond(scripted.Event("ADDED", a)), respond(podList("3", a)),
-			answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "5")), stays: true})
+			response{body: scripted.Event("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 	})
 }
@@ -265,7 +265,7 @@ func TestFollow_NotFoundCountsOnlyInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := refuses(404, "NotFound")
 		pods, _ := exchanging(t, respond(scripted.Event("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
-			gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: scripted.Event("MODIFIED", podJSON("a", "u1", "5")), stays: true})
+			gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, response{body: scripted.Event("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 	})
 }
@@ -278,7 +278,7 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 		"Unauthorized": {401, 2 * time.Second}, "Forbidden": {403, 2 * time.Second}, "NotFound": {404, 5 * time.Second}, "MethodNotAllowed": {405, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			pods, _ := exchanging(t, answer{status: tc.code, body: scripted.StatusJSON(tc.code, reason), lasts: time.Minute})
+			pods, _ := exchanging(t, response{status: tc.code, body: scripted.StatusJSON(tc.code, reason), lasts: time.Minute})
 			began := time.Now()
 			var got []error
 			for _, err := range pods.Follow(t.Context(), nil) {
@@ -300,8 +300,8 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 
 func TestFollow_CountsInterruptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, refuses(500, "InternalError"), answer{body: initialEventsEnd("4")},
-			refuses(410, "Expired"), answer{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
+		pods, _ := exchanging(t, refuses(500, "InternalError"), response{body: initialEventsEnd("4")},
+			refuses(410, "Expired"), response{body: scripted.Event("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
 		var seen []dynamic.Interruption
 		follow(t, pods, &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)
 		require.Len(t, seen, 3)
@@ -392,7 +392,7 @@ func TestFollow_Intern(t *testing.T) {
 	labeled := func(name, uid, version string) string {
 		return strings.Replace(podJSON(name, uid, version), `"name"`, `"labels":{"app":"web"},"name"`, 1)
 	}
-	script := []answer{
+	script := []response{
 		{body: scripted.Event("ADDED", labeled("a", "u1", "1")) + scripted.Event("ADDED", labeled("b", "u2", "2")) + initialEventsEnd("2")},
 		{body: scripted.Event("ADDED", labeled("c", "u3", "3")) + scripted.Event("MODIFIED", labeled("a", "u1", "4")), stays: true},
 	}

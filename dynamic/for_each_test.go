@@ -22,7 +22,7 @@ import (
 )
 
 // podPage returns a page of pods p0, p1 and so on, in namespaces n0 to n2.
-func podPage(first, count int, continueToken string) answer {
+func podPage(first, count int, continueToken string) response {
 	var items []string
 	for i := first; i < first+count; i++ {
 		items = append(items, fmt.Sprintf(`{"metadata":{"name":"p%d","namespace":"n%d"}}`, i, i%3))
@@ -144,17 +144,17 @@ func TestResource_ForEachBoundsErrors(t *testing.T) {
 func TestResource_ForEachListErrors(t *testing.T) {
 	none := func(context.Context, *dynamic.Resource, *unstructured.Object) error { return nil }
 	for name, tc := range map[string]struct {
-		answers  []answer
-		is       func(error) bool
-		requests int
+		responses []response
+		is        func(error) bool
+		requests  int
 	}{
-		"the first page":            {[]answer{refuses(403, "Forbidden")}, apierrors.IsForbidden, 1},
-		"a later page":              {[]answer{podPage(0, 2, "more"), refuses(403, "Forbidden")}, apierrors.IsForbidden, 2},
-		"expired without the rest":  {[]answer{podPage(0, 2, "more"), refuses(410, "Expired")}, apierrors.IsResourceExpired, 2},
-		"a continue token is false": {[]answer{podPage(0, 2, "more"), refuses(400, "BadRequest")}, apierrors.IsBadRequest, 2},
+		"the first page":            {[]response{refuses(403, "Forbidden")}, apierrors.IsForbidden, 1},
+		"a later page":              {[]response{podPage(0, 2, "more"), refuses(403, "Forbidden")}, apierrors.IsForbidden, 2},
+		"expired without the rest":  {[]response{podPage(0, 2, "more"), refuses(410, "Expired")}, apierrors.IsResourceExpired, 2},
+		"a continue token is false": {[]response{podPage(0, 2, "more"), refuses(400, "BadRequest")}, apierrors.IsBadRequest, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, server := exchanging(t, tc.answers...)
+			pods, server := exchanging(t, tc.responses...)
 			err := pods.ForEach(t.Context(), nil, nil, none)
 			assert.True(t, tc.is(err), "%v", err)
 			assert.Len(t, server.seen(), tc.requests)
@@ -177,7 +177,7 @@ func TestResource_ForEachListErrorKeepsObjectErrors(t *testing.T) {
 }
 
 func TestResource_ForEachExpiredList(t *testing.T) {
-	expired := answer{status: 410, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"rest"}}`}
+	expired := response{status: 410, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"rest"}}`}
 	list := &metav1.ListOptions{Limit: 2, ResourceVersion: "5", ResourceVersionMatch: "Exact"}
 	first := []string{"GET …?limit=2&resourceVersion=5&resourceVersionMatch=Exact", "GET …?continue=more&limit=2"}
 	for name, tc := range map[string]struct {
@@ -215,18 +215,18 @@ func TestResource_ForEachExpiredList(t *testing.T) {
 func TestResource_ForEachEndsWithContext(t *testing.T) {
 	silent := func(context.Context) error { return nil }
 	for name, tc := range map[string]struct {
-		workers int
-		answers []answer
-		result  func(context.Context) error // of a call that the context ends
-		began   int32
+		workers   int
+		responses []response
+		result    func(context.Context) error // of a call that the context ends
+		began     int32
 	}{
-		"while objects wait":     {2, []answer{podPage(0, 4, "more")}, silent, 2},
-		"while a page is listed": {9, []answer{podPage(0, 4, "more"), {mute: true}}, silent, 4},
-		"after the last object":  {9, []answer{podPage(0, 4, "")}, context.Cause, 4},
+		"while objects wait":     {2, []response{podPage(0, 4, "more")}, silent, 2},
+		"while a page is listed": {9, []response{podPage(0, 4, "more"), {mute: true}}, silent, 4},
+		"after the last object":  {9, []response{podPage(0, 4, "")}, context.Cause, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := exchanging(t, tc.answers...)
+				pods, server := exchanging(t, tc.responses...)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				cause := fmt.Errorf("enough: %w", context.Canceled)
 				time.AfterFunc(time.Second, func() { cancel(cause) })
@@ -242,7 +242,7 @@ func TestResource_ForEachEndsWithContext(t *testing.T) {
 				require.ErrorIs(t, err, cause)
 				assert.Equal(t, tc.began, began.Load())
 				assert.Equal(t, tc.began, returned.Load(), "no call is left")
-				assert.Len(t, server.seen(), len(tc.answers))
+				assert.Len(t, server.seen(), len(tc.responses))
 			})
 		})
 	}
@@ -251,11 +251,11 @@ func TestResource_ForEachEndsWithContext(t *testing.T) {
 // TestResource_ForEachHoldsOnePage reads a page when the one before it has been taken, and not earlier.
 func TestResource_ForEachHoldsOnePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answers := []answer{}
+		responses := []response{}
 		for i := range 20 {
-			answers = append(answers, podPage(i*5, 5, "more"))
+			responses = append(responses, podPage(i*5, 5, "more"))
 		}
-		pods, server := exchanging(t, append(answers, podPage(100, 5, ""))...)
+		pods, server := exchanging(t, append(responses, podPage(100, 5, ""))...)
 		var begun atomic.Int32
 		require.NoError(t, pods.ForEach(t.Context(), &metav1.ListOptions{Limit: 5}, &dynamic.ForEachOptions{Workers: 3},
 			func(context.Context, *dynamic.Resource, *unstructured.Object) error {

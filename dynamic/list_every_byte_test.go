@@ -37,7 +37,7 @@ type damageKind int
 
 const (
 	intact  damageKind = iota
-	cut                // the answer ends before the byte
+	cut                // the response ends before the byte
 	reset              // the connection breaks before the byte
 	stalled            // the byte never arrives
 	corrupt            // the byte is replaced
@@ -63,7 +63,7 @@ func (s *listServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return w.Result(), nil
 	}
 	done, _ := r.Context().Value(damageKey{}).(damage)
-	status, body := s.answer(r.URL.Query().Get("continue"), done)
+	status, body := s.respond(r.URL.Query().Get("continue"), done)
 	s.bodies.Add(1)
 	contentType := "application/json"
 	if s.protobuf && status == http.StatusOK {
@@ -72,8 +72,8 @@ func (s *listServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {contentType}}, Body: body.of(r.Context(), s.bodies), Request: r}, nil
 }
 
-// answer returns the page of a token, with the damage.
-func (s *listServer) answer(token string, done damage) (int, damagedBody) {
+// respond returns the page of a token, with the damage.
+func (s *listServer) respond(token string, done damage) (int, damagedBody) {
 	before := 0
 	for i, page := range s.pages {
 		if token == pageTokens[i] {
@@ -177,7 +177,7 @@ func twentyRows() []byte {
 // expected returns the correct result of a list, by encoding/json: the objects as JSON, and whether it then fails.
 func (s *listServer) expected(done damage) (want []string, fails bool) {
 	for token := ""; ; {
-		status, body := s.answer(token, done)
+		status, body := s.respond(token, done)
 		var list struct {
 			Kind, APIVersion any
 			Metadata         any
@@ -392,7 +392,7 @@ func (f listForm) check(t *testing.T, server *listServer, pods *dynamic.Resource
 		want = got
 		fails = err != nil
 	case done.kind == corrupt && f.loose:
-		_, body := server.answer("", done)
+		_, body := server.respond("", done)
 		want = got
 		fails = err != nil || !json.Valid(body.whole())
 	case done.kind == corrupt:

@@ -79,7 +79,7 @@ func failure(code int, body string) http.HandlerFunc {
 	}
 }
 
-// inTurn answers with each handler once, with the last again and again.
+// inTurn responds with each handler once, with the last again and again.
 func inTurn(handlers ...http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -185,17 +185,17 @@ func TestList_NextPageErrorAfterCurrentPage(t *testing.T) {
 		"a web page": {failure(http.StatusOK, `<html>`), "invalid JSON", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answered := make(chan struct{})
+			responded := make(chan struct{})
 			var once sync.Once
 			pods, _ := serve(t, map[string]http.HandlerFunc{
 				"": func(w http.ResponseWriter, _ *http.Request) {
 					fmt.Fprint(w, pageStart("2"), items("a", "b"))
 					flush(w)
-					<-answered
+					<-responded
 					fmt.Fprint(w, `,`, items("c"), `]}`)
 				},
 				"2": func(w http.ResponseWriter, r *http.Request) {
-					defer once.Do(func() { close(answered) })
+					defer once.Do(func() { close(responded) })
 					tc.second(w, r)
 				},
 			})
@@ -240,16 +240,16 @@ func TestList_ClosesBodies(t *testing.T) {
 	first := pageStart("2") + items("a", "b", "c") + `]}`
 	second := pageStart("") + items("d") + `]}`
 	for name, tc := range map[string]struct {
-		answers []answer
-		leaveAt string
+		responses []response
+		leaveAt   string
 	}{
-		"whole list":                 {[]answer{respond(first), respond(second)}, ""},
-		"left in the first page":     {[]answer{respond(first)}, "a"},
-		"left with a page requested": {[]answer{respond(first), respond(second)}, "c"},
-		"cut":                        {[]answer{respond(pageStart("2") + items("a"))}, ""},
+		"whole list":                 {[]response{respond(first), respond(second)}, ""},
+		"left in the first page":     {[]response{respond(first)}, "a"},
+		"left with a page requested": {[]response{respond(first), respond(second)}, "c"},
+		"cut":                        {[]response{respond(pageStart("2") + items("a"))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bodies := &openBodies{RoundTripper: scripted.RoundTripper(t, newExchanges(tc.answers...))}
+			bodies := &openBodies{RoundTripper: scripted.RoundTripper(t, newExchanges(tc.responses...))}
 			conn, err := transport.New("http://bubble", &http.Client{Transport: bodies}, &transport.Options{Namespace: "home"})
 			require.NoError(t, err)
 			client := dynamic.New(conn, nil)
@@ -431,7 +431,7 @@ func TestPageOptions_OnExpiredIgnoresOtherErrors(t *testing.T) {
 func TestList_ConstantMemory(t *testing.T) {
 	const pages, perPage, most = 30, 100, 8 << 20
 	filler := strings.Repeat("x", 10<<10)
-	answer := func(w http.ResponseWriter, r *http.Request) {
+	response := func(w http.ResponseWriter, r *http.Request) {
 		number, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 		next := strconv.Itoa(number + 1)
 		if number+1 == pages {
@@ -446,9 +446,9 @@ func TestList_ConstantMemory(t *testing.T) {
 		}
 		fmt.Fprint(w, `]}`)
 	}
-	handlers := map[string]http.HandlerFunc{"": answer}
+	handlers := map[string]http.HandlerFunc{"": response}
 	for number := range pages {
-		handlers[strconv.Itoa(number)] = answer
+		handlers[strconv.Itoa(number)] = response
 	}
 	pods, _ := serve(t, handlers)
 	before := liveBytes()

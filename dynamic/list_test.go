@@ -73,7 +73,7 @@ func TestList_BrokenResponseIsError(t *testing.T) {
 		"cut in an item":       {`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}},{"metadata":{"na`, io.ErrUnexpectedEOF, 1},
 		"cut between items":    {`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}`, io.ErrUnexpectedEOF, 1},
 		"cut before its end":   {`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}}]`, io.ErrUnexpectedEOF, 1},
-		"an empty answer":      {``, io.ErrUnexpectedEOF, 0},
+		"an empty response":    {``, io.ErrUnexpectedEOF, 0},
 		"a page":               {`<html>`, nil, 0},
 		"one object":           {podReply, nil, 0},
 		"a list of other JSON": {`{"kind":"PodList","apiVersion":"v1","items":[1]}`, nil, 0},

@@ -88,8 +88,8 @@ func metadataVerbs(t *testing.T) map[string]func(pods *dynamic.Resource) ([]*uns
 	}
 }
 
-// answeredTo returns the response to a verb with one object.
-func answeredTo(verb, kind, obj string) string {
+// responseTo returns the response to a verb with one object.
+func responseTo(verb, kind, obj string) string {
 	switch verb {
 	case "list", "list page", "deletecollection":
 		apiVersion := "v1"
@@ -108,7 +108,7 @@ func TestMetadata_OfPartialAndWholeObjects(t *testing.T) {
 	want, err := unstructured.Decode([]byte(metadataOnly))
 	require.NoError(t, err)
 	for verb, call := range metadataVerbs(t) {
-		for _, reply := range []string{answeredTo(verb, "PartialObjectMetadata", partial), answeredTo(verb, "Pod", whole)} {
+		for _, reply := range []string{responseTo(verb, "PartialObjectMetadata", partial), responseTo(verb, "Pod", whole)} {
 			pods, server := exchanging(t, respond(reply))
 			got, err := call(pods.Metadata())
 			require.NoError(t, err, verb)
@@ -124,7 +124,7 @@ func TestMetadata_OfPartialAndWholeObjects(t *testing.T) {
 
 func TestMetadata_NotAcceptableRetriesReadsOnly(t *testing.T) {
 	for verb, call := range metadataVerbs(t) {
-		pods, server := exchanging(t, refuses(http.StatusNotAcceptable, "NotAcceptable"), respond(answeredTo(verb, "Pod", whole)))
+		pods, server := exchanging(t, refuses(http.StatusNotAcceptable, "NotAcceptable"), respond(responseTo(verb, "Pod", whole)))
 		got, err := call(pods.Metadata())
 		switch verb {
 		case "get", "list", "list page", "watch":
@@ -216,7 +216,7 @@ func TestUpdate_RejectsMetadataOnly(t *testing.T) {
 func TestMetadata_KeepsKind(t *testing.T) {
 	for _, sent := range []string{partial, whole} {
 		sentKind := map[string]string{partial: "PartialObjectMetadata", whole: "Pod"}[sent]
-		pods, _ := exchanging(t, answer{body: answeredTo("list", sentKind, sent), lasts: time.Hour})
+		pods, _ := exchanging(t, response{body: responseTo("list", sentKind, sent), lasts: time.Hour})
 		for lazy, err := range dynamic.As[unstructured.Lazy](pods.Metadata()).List(t.Context(), nil) {
 			require.NoError(t, err)
 			assert.JSONEq(t, metadataOnly, string(lazy.JSON()))

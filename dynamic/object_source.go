@@ -134,7 +134,7 @@ func (f *shardFilter) matches(obj objectMeta) bool {
 	return false
 }
 
-// shardProbe remembers the answer of ProbeSharding for the handles of a client.
+// shardProbe remembers the result of ProbeSharding for the handles of a client.
 type shardProbe struct {
 	turn      chan struct{} // held by the caller
 	expires   time.Time
@@ -146,14 +146,14 @@ func newShardProbe() *shardProbe { return &shardProbe{turn: make(chan struct{}, 
 
 const (
 	maxShardProbe = 10 * time.Second
-	// shardProbeValidity is how long an answer is remembered: a server may be replaced.
+	// shardProbeValidity is how long a result is remembered: a server may be replaced.
 	shardProbeValidity = 10 * time.Minute
 )
 
 // ProbeSharding reports whether the server selects the objects of a FollowOptions.Shard itself, with the feature gate
 // ShardedListAndWatch. An error means unknown, such as apierrors.IsForbidden. It lists at most one object: of the handle's resource in
 // a group of Kubernetes itself, and otherwise of the namespaces, because lists of custom resources do not tell. The client remembers the
-// answer of the server for ten minutes. Behind a load balancer, the answer is that of a single server.
+// result for ten minutes. Behind a load balancer, the result is that of a single server.
 func (e *endpoint) ProbeSharding(ctx context.Context) (isSharded bool, err error) {
 	p := e.shardProbe
 	select {
@@ -166,7 +166,7 @@ func (e *endpoint) ProbeSharding(ctx context.Context) (isSharded bool, err error
 		return p.isSharded, p.err
 	}
 	isSharded, err = e.probeSharding(ctx)
-	if _, isAnswer := errors.AsType[*apierrors.StatusError](err); err == nil || isAnswer {
+	if _, isResponse := errors.AsType[*apierrors.StatusError](err); err == nil || isResponse {
 		p.expires = time.Now().Add(shardProbeValidity)
 		p.isSharded = isSharded
 		p.err = err

@@ -83,11 +83,11 @@ func TestResource_OnWriteReportsWrites(t *testing.T) {
 			assert.Error(t, err)
 			return nil
 		}, written},
-		"delete, answered with the object": {pod, func(pods *dynamic.Resource) error { _, err := pods.Delete(ctx, "web-x", nil); return err }, written},
-		"delete, answered with a Status": {`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"web","kind":"pods","uid":"u"}}`,
+		"delete, response with the object": {pod, func(pods *dynamic.Resource) error { _, err := pods.Delete(ctx, "web-x", nil); return err }, written},
+		"delete, response with a Status": {`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"web","kind":"pods","uid":"u"}}`,
 			func(pods *dynamic.Resource) error { _, err := pods.Delete(ctx, "web", nil); return err }, []dynamic.Write{{Namespace: "shop", Name: "web", UID: "u"}}},
-		"delete, answered with nothing": {"", func(pods *dynamic.Resource) error { _, err := pods.Delete(ctx, "web", nil); return err }, deleted},
-		"delete, answered with a failure": {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden"}`, func(pods *dynamic.Resource) error {
+		"delete, response with nothing": {"", func(pods *dynamic.Resource) error { _, err := pods.Delete(ctx, "web", nil); return err }, deleted},
+		"delete, response with a failure": {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden"}`, func(pods *dynamic.Resource) error {
 			_, err := pods.Delete(ctx, "web", nil)
 			assert.Error(t, err)
 			return nil

@@ -106,27 +106,27 @@ func drain[T any](all func(func(T, error) bool)) error {
 	return nil
 }
 
-// exchanges is a scripted server with whole responses: it responds to every request with the next of its answers. After the last
+// exchanges is a scripted server with whole responses: it responds to every request with the next of its responses. After the last
 // it responds with 418, which ends everything.
 type exchanges struct {
 	*scripted.Server
-	mu      sync.Mutex
-	answers []answer
-	began   time.Time // when the first of answers was asked for; zero while it was not
+	mu        sync.Mutex
+	responses []response
+	began     time.Time // when the first of responses was asked for; zero while it was not
 }
 
-// answer is one response of a scripted server.
-type answer struct {
+// response is one response of a scripted server.
+type response struct {
 	status int // default 200
 	body   string
 	stays  bool          // the body ends when the client leaves
 	mute   bool          // no response
-	lasts  time.Duration // repeat this answer for so long
+	lasts  time.Duration // repeat this response for so long
 	then   string        // is appended to the body repeatedly,
 	after  time.Duration // at this interval
 }
 
-func (a *answer) write(w http.ResponseWriter, r *http.Request) {
+func (a *response) write(w http.ResponseWriter, r *http.Request) {
 	if a.mute {
 		scripted.Hang(w, r)
 		return
@@ -150,25 +150,25 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// next returns the answer to the next request.
-func (s *exchanges) next() answer {
+// next returns the response to the next request.
+func (s *exchanges) next() response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.answers) > 0 {
+	for len(s.responses) > 0 {
 		if s.began.IsZero() {
 			s.began = time.Now()
 		}
-		next := s.answers[0]
+		next := s.responses[0]
 		if time.Since(s.began) < next.lasts {
 			return next
 		}
-		s.answers = s.answers[1:]
+		s.responses = s.responses[1:]
 		s.began = time.Time{}
 		if next.lasts == 0 {
 			return next
 		}
 	}
-	return answer{status: http.StatusTeapot, body: "no more answers"}
+	return response{status: http.StatusTeapot, body: "no more responses"}
 }
 
 // seen returns the requests, with … for the path of the pods.
@@ -203,14 +203,14 @@ func (s *exchanges) accepted() []string {
 }
 
 // exchanging returns the pods of a scripted server, in the namespace "home". It may be called in a bubble of testing/synctest.
-func exchanging(t *testing.T, answers ...answer) (*dynamic.Resource, *exchanges) {
+func exchanging(t *testing.T, responses ...response) (*dynamic.Resource, *exchanges) {
 	t.Helper()
-	server := newExchanges(answers...)
+	server := newExchanges(responses...)
 	return resource(t, serveClient(t, server, &transport.MemoryLimits{Object: 1 << 20}), "pods"), server
 }
 
-func newExchanges(answers ...answer) *exchanges {
-	server := &exchanges{Server: scripted.New(resources), answers: answers}
+func newExchanges(responses ...response) *exchanges {
+	server := &exchanges{Server: scripted.New(resources), responses: responses}
 	server.Handle("", func(w http.ResponseWriter, r *http.Request) {
 		next := server.next()
 		next.write(w, r)
@@ -225,8 +225,8 @@ func discover(r *http.Request, resources string) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func respond(body string) answer { return answer{body: body} }
+func respond(body string) response { return response{body: body} }
 
-func refuses(status int, reason string) answer {
-	return answer{status: status, body: scripted.StatusJSON(status, reason)}
+func refuses(status int, reason string) response {
+	return response{status: status, body: scripted.StatusJSON(status, reason)}
 }

@@ -68,21 +68,21 @@ func TestFollow_ShardOfAnyServer(t *testing.T) {
 		"ADDED x " + mine[2] + " 8", "DELETED a " + mine[0] + " 9",
 	}
 	for name, tc := range map[string]struct {
-		answers []answer
-		reports int
-		want    []string
-		queries []string
+		responses []response
+		reports   int
+		want      []string
+		queries   []string
 	}{
 		"server without the feature": {
-			answers: []answer{{body: unsharded, stays: true}}, reports: 1, want: want, queries: []string{initial},
+			responses: []response{{body: unsharded, stays: true}}, reports: 1, want: want, queries: []string{initial},
 		},
 		"resume after an object of another shard": {
-			answers: []answer{{body: unsharded}, {body: scripted.Event("MODIFIED", podJSON("b", mine[1], "12")), stays: true}}, reports: 1,
+			responses: []response{{body: unsharded}, {body: scripted.Event("MODIFIED", podJSON("b", mine[1], "12")), stays: true}}, reports: 1,
 			want:    append(want[:len(want):len(want)], "MODIFIED b "+mine[1]+" 12"),
 			queries: []string{initial, "resourceVersion=10&" + query + "&watch=true"},
 		},
 		"pages": {
-			answers: []answer{
+			responses: []response{
 				refuses(422, "Invalid"), {body: podList("4", podJSON("a", mine[0], "1"), foreign, podJSON("b", mine[1], "3"))},
 				{body: scripted.Event("MODIFIED", foreign) + scripted.Event("DELETED", podJSON("b", mine[1], "9")), stays: true},
 			},
@@ -91,14 +91,14 @@ func TestFollow_ShardOfAnyServer(t *testing.T) {
 			queries: []string{initial, query, "resourceVersion=4&" + query + "&watch=true"},
 		},
 		"server with the feature": {
-			answers: []answer{{body: scripted.Event("ADDED", podJSON("a", mine[0], "1")) + initialEventsEnd("4") + bookmark("5"), stays: true}},
-			want:    []string{"STARTED", "ADDED a " + mine[0] + " 1", "SYNCED"},
-			queries: []string{initial},
+			responses: []response{{body: scripted.Event("ADDED", podJSON("a", mine[0], "1")) + initialEventsEnd("4") + bookmark("5"), stays: true}},
+			want:      []string{"STARTED", "ADDED a " + mine[0] + " 1", "SYNCED"},
+			queries:   []string{initial},
 		},
 	} {
 		for _, intern := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, Intern %t", name, intern), func(t *testing.T) {
-				r, server := exchanging(t, tc.answers...)
+				r, server := exchanging(t, tc.responses...)
 				reports := 0
 				opts := &dynamic.FollowOptions{Shard: shard.Split(shard.UID, 2)[0], OnUnsharded: func() { reports++ }, Intern: intern}
 				assert.Equal(t, tc.want, follow(t, r, opts, len(tc.want)))
@@ -111,7 +111,7 @@ func TestFollow_ShardOfAnyServer(t *testing.T) {
 
 func TestFollow_ShardOfOtherTypes(t *testing.T) {
 	mine, others := halves()
-	r, _ := exchanging(t, answer{stays: true, body: scripted.Event("ADDED", podJSON("x", others[0], "1")) +
+	r, _ := exchanging(t, response{stays: true, body: scripted.Event("ADDED", podJSON("x", others[0], "1")) +
 		scripted.Event("ADDED", podJSON("a", mine[0], "2")) + initialEventsEnd("3") + scripted.Event("MODIFIED", podJSON("a", mine[0], "4"))})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -145,30 +145,30 @@ func TestFollow_InvalidShardOptions(t *testing.T) {
 
 func TestFollow_ContinuesAtResourceVersion(t *testing.T) {
 	for name, tc := range map[string]struct {
-		answers []answer
-		want    []string
-		queries []string
+		responses []response
+		want      []string
+		queries   []string
 	}{
 		"accepted": {
-			answers: []answer{{stays: true, body: scripted.Event("DELETED", podJSON("a", "u1", "6")) + scripted.Event("MODIFIED", podJSON("b", "u2", "7")) +
+			responses: []response{{stays: true, body: scripted.Event("DELETED", podJSON("a", "u1", "6")) + scripted.Event("MODIFIED", podJSON("b", "u2", "7")) +
 				scripted.Event("ADDED", podJSON("c", "u3", "8"))}},
 			want:    []string{"STARTED", "SYNCED", "DELETED a u1 6", "MODIFIED b u2 7", "ADDED c u3 8"},
 			queries: []string{"resourceVersion=5&watch=true"},
 		},
 		"broken before an event": {
-			answers: []answer{{}, {stays: true, body: scripted.Event("MODIFIED", podJSON("b", "u2", "7"))}},
-			want:    []string{"STARTED", "SYNCED", "MODIFIED b u2 7"},
-			queries: []string{"resourceVersion=5&watch=true", "resourceVersion=5&watch=true"},
+			responses: []response{{}, {stays: true, body: scripted.Event("MODIFIED", podJSON("b", "u2", "7"))}},
+			want:      []string{"STARTED", "SYNCED", "MODIFIED b u2 7"},
+			queries:   []string{"resourceVersion=5&watch=true", "resourceVersion=5&watch=true"},
 		},
 		"expired": {
-			answers: []answer{refuses(410, "Expired"), {stays: true, body: scripted.Event("ADDED", podJSON("b", "u2", "2")) +
+			responses: []response{refuses(410, "Expired"), {stays: true, body: scripted.Event("ADDED", podJSON("b", "u2", "2")) +
 				scripted.Event("ADDED", podJSON("c", "u3", "8")) + initialEventsEnd("9")}},
 			want:    []string{"STARTED", "ADDED c u3 8", "DELETED a u1 1 inferred", "SYNCED"},
 			queries: []string{"resourceVersion=5&watch=true", watchListQuery},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, server := exchanging(t, tc.answers...)
+			r, server := exchanging(t, tc.responses...)
 			known := versionsOf{"a": {"u1", "1"}, "b": {"u2", "2"}}
 			var progress []string
 			opts := &dynamic.FollowOptions{ResourceVersion: "5", KnownObjects: known, OnProgress: func(version string) { progress = append(progress, version) }}

@@ -39,7 +39,7 @@ func TestEvict_BlockedByBudget(t *testing.T) {
 
 func TestEvict_RetriesBudgetErrorsOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
-		answers  http.HandlerFunc
+		respond  http.HandlerFunc
 		requests int
 		fails    func(error) bool
 	}{
@@ -50,7 +50,7 @@ func TestEvict_RetriesBudgetErrorsOnly(t *testing.T) {
 		"busy server later": {inTurn(blocked, overloaded), 2, apierrors.IsTooManyRequests},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, book := serve(t, map[string]http.HandlerFunc{"": tc.answers})
+			pods, book := serve(t, map[string]http.HandlerFunc{"": tc.respond})
 			err := pods.Evict(t.Context(), "web", &dynamic.EvictOptions{Retry: true})
 			assert.True(t, tc.fails(err), "%v", err)
 			var disruption *dynamic.DisruptionBudgetError

@@ -118,7 +118,7 @@ func TestHandle_KeepsItsType(t *testing.T) {
 }
 
 func TestHandle_VerbsOnSeveralObjects(t *testing.T) {
-	list := answeredTo("list", "Pod", podReply)
+	list := responseTo("list", "Pod", podReply)
 	client, _ := script(t, list, list)
 	var written []dynamic.Write
 	pods := dynamic.As[guest](resource(t, client, "pods")).OnWrite(func(context.Context, string, string) func(dynamic.Write) {
@@ -135,7 +135,7 @@ func TestHandle_VerbsOnSeveralObjects(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, written)
 
-	client, _ = script(t, answeredTo("list", "Pod", `{"metadata":{"name":"web"},"spec":{"priority":"high"}}`))
+	client, _ = script(t, responseTo("list", "Pod", `{"metadata":{"name":"web"},"spec":{"priority":"high"}}`))
 	err = dynamic.As[guest](resource(t, client, "pods")).ForEach(t.Context(), nil, nil, nil)
 	assert.EqualError(t, err, `pods "web": decode pods "web" as dynamic_test.guest: .spec.priority: is string, not int32`)
 }
@@ -169,9 +169,9 @@ func TestHandle_ConversionErrors(t *testing.T) {
 		reply := bad
 		switch verb {
 		case "list", "page":
-			reply = answeredTo("list", "Pod", bad)
+			reply = responseTo("list", "Pod", bad)
 		case "watch":
-			reply = answeredTo("watch", "Pod", bad)
+			reply = responseTo("watch", "Pod", bad)
 		}
 		client, _ := script(t, reply)
 		err := call(dynamic.As[guest](resource(t, client, "pods")))
@@ -203,7 +203,7 @@ func TestHandle_RejectsInvalidObjects(t *testing.T) {
 }
 
 func TestHandle_LazyAndMetadata(t *testing.T) {
-	client, _ := script(t, answeredTo("list", "Pod", whole))
+	client, _ := script(t, responseTo("list", "Pod", whole))
 	pods := resource(t, client, "pods")
 	for lazy, err := range dynamic.As[unstructured.Lazy](pods).List(t.Context(), nil) {
 		require.NoError(t, err)
@@ -253,11 +253,11 @@ func TestHandle_UpsertKeepsOtherFields(t *testing.T) {
 			`POST /api/v1/namespaces/home/pods application/json {"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"},"name":"web","namespace":"home"},"spec":{"priority":0}}`, dynamic.UpsertCreated},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := []answer{respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},` + tc.stored + `}`), respond(podReply)}
+			responses := []response{respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},` + tc.stored + `}`), respond(podReply)}
 			if tc.stored == "" {
-				answers[0] = missing
+				responses[0] = missing
 			}
-			pods, server := exchanging(t, answers...)
+			pods, server := exchanging(t, responses...)
 			made, did, err := dynamic.As[guest](pods).Upsert(t.Context(), "web", func(g *guest) error { tc.change(g); return nil }, nil)
 			require.NoError(t, err)
 			assert.Equal(t, tc.did, did)
@@ -303,7 +303,7 @@ type roster struct {
 func TestHandle_UpsertKeepsUnchangedValues(t *testing.T) {
 	const put, post = `PUT …/web application/json `, `POST … application/json `
 	for name, tc := range map[string]struct {
-		stored answer
+		stored response
 		row    int
 		wrote  string
 	}{

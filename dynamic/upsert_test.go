@@ -27,7 +27,7 @@ var (
 )
 
 // labelledPod returns a stored pod with one label.
-func labelledPod(value string) answer {
+func labelledPod(value string) response {
 	return respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"home","uid":"u","resourceVersion":"7","labels":{"a":"` + value + `"}},"spec":{"priority":7}}`)
 }
 
@@ -45,28 +45,28 @@ func TestUpsert_Requests(t *testing.T) {
 	const get, put, post = "GET …/web", "PUT …/web" + options, "POST …" + options
 	opts := &metav1.UpdateOptions{FieldManager: "me", DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
 	for name, tc := range map[string]struct {
-		answers  []answer
-		requests []string
-		outcome  dynamic.UpsertResult
-		fails    func(error) bool
+		responses []response
+		requests  []string
+		outcome   dynamic.UpsertResult
+		fails     func(error) bool
 	}{
-		"missing":                    {[]answer{missing, labelledPod("new")}, []string{get, post}, dynamic.UpsertCreated, nil},
-		"different":                  {[]answer{labelledPod("old"), labelledPod("new")}, []string{get, put}, dynamic.UpsertUpdated, nil},
-		"equal":                      {[]answer{labelledPod("new")}, []string{get}, dynamic.UpsertUnchanged, nil},
-		"written in between":         {[]answer{labelledPod("old"), conflicts, labelledPod("older"), labelledPod("new")}, []string{get, put, get, put}, dynamic.UpsertUpdated, nil},
-		"made equal in between":      {[]answer{labelledPod("old"), conflicts, labelledPod("new")}, []string{get, put, get}, dynamic.UpsertUnchanged, nil},
-		"created in between":         {[]answer{missing, alreadyExists, labelledPod("old"), labelledPod("new")}, []string{get, post, get, put}, dynamic.UpsertUpdated, nil},
-		"deleted in between":         {[]answer{labelledPod("old"), missing, missing, labelledPod("new")}, []string{get, put, get, post}, dynamic.UpsertCreated, nil},
-		"get forbidden":              {[]answer{forbidden}, []string{get}, "", apierrors.IsForbidden},
-		"update forbidden":           {[]answer{labelledPod("old"), forbidden}, []string{get, put}, "", apierrors.IsForbidden},
-		"create forbidden":           {[]answer{missing, forbidden}, []string{get, post}, "", apierrors.IsForbidden},
-		"namespace missing":          {[]answer{missing, missing}, []string{get, post}, "", apierrors.IsNotFound},
-		"quota conflict":             {[]answer{missing, conflicts, missing, labelledPod("new")}, []string{get, post, get, post}, dynamic.UpsertCreated, nil},
-		"invalid response to get":    {[]answer{respond("<html>")}, []string{get}, "", func(err error) bool { return err != nil }},
-		"invalid response to update": {[]answer{labelledPod("old"), respond("<html>")}, []string{get, put}, "", func(err error) bool { return err != nil }},
+		"missing":                    {[]response{missing, labelledPod("new")}, []string{get, post}, dynamic.UpsertCreated, nil},
+		"different":                  {[]response{labelledPod("old"), labelledPod("new")}, []string{get, put}, dynamic.UpsertUpdated, nil},
+		"equal":                      {[]response{labelledPod("new")}, []string{get}, dynamic.UpsertUnchanged, nil},
+		"written in between":         {[]response{labelledPod("old"), conflicts, labelledPod("older"), labelledPod("new")}, []string{get, put, get, put}, dynamic.UpsertUpdated, nil},
+		"made equal in between":      {[]response{labelledPod("old"), conflicts, labelledPod("new")}, []string{get, put, get}, dynamic.UpsertUnchanged, nil},
+		"created in between":         {[]response{missing, alreadyExists, labelledPod("old"), labelledPod("new")}, []string{get, post, get, put}, dynamic.UpsertUpdated, nil},
+		"deleted in between":         {[]response{labelledPod("old"), missing, missing, labelledPod("new")}, []string{get, put, get, post}, dynamic.UpsertCreated, nil},
+		"get forbidden":              {[]response{forbidden}, []string{get}, "", apierrors.IsForbidden},
+		"update forbidden":           {[]response{labelledPod("old"), forbidden}, []string{get, put}, "", apierrors.IsForbidden},
+		"create forbidden":           {[]response{missing, forbidden}, []string{get, post}, "", apierrors.IsForbidden},
+		"namespace missing":          {[]response{missing, missing}, []string{get, post}, "", apierrors.IsNotFound},
+		"quota conflict":             {[]response{missing, conflicts, missing, labelledPod("new")}, []string{get, post, get, post}, dynamic.UpsertCreated, nil},
+		"invalid response to get":    {[]response{respond("<html>")}, []string{get}, "", func(err error) bool { return err != nil }},
+		"invalid response to update": {[]response{labelledPod("old"), respond("<html>")}, []string{get, put}, "", func(err error) bool { return err != nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, server := exchanging(t, tc.answers...)
+			pods, server := exchanging(t, tc.responses...)
 			obj, outcome, err := pods.Upsert(t.Context(), "web", labelled, opts)
 			assert.Equal(t, tc.requests, server.seen())
 			assert.Equal(t, tc.outcome, outcome)
@@ -173,7 +173,7 @@ func TestRetryOnConflict_Retries(t *testing.T) {
 }
 
 func TestRetryOnConflict_NotForApplyConflicts(t *testing.T) {
-	pods, server := exchanging(t, answer{status: http.StatusConflict, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,
+	pods, server := exchanging(t, response{status: http.StatusConflict, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,
 		"details":{"causes":[{"reason":"FieldManagerConflict","message":"conflict with \"other\" using v1","field":".spec.priority"}]}}`})
 	err := dynamic.RetryOnConflict(t.Context(), func(ctx context.Context) error {
 		_, err := pods.Apply(ctx, object("Pod", "web"), &metav1.ApplyOptions{FieldManager: "me"})

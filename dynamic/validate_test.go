@@ -222,12 +222,12 @@ func TestInvalidRequestError_Classification(t *testing.T) {
 			require.ErrorAs(t, c.err, &invalid)
 			assert.Equal(t, c.notFound, apierrors.IsNotFound(c.err))
 			assert.Equal(t, c.notFound, retry.IsPathNotFound(c.err))
-			assert.False(t, retry.IsObjectNotFound(c.err), "it is no answer about an object")
+			assert.False(t, retry.IsObjectNotFound(c.err), "it is no response about an object")
 			assert.Equal(t, c.notVerb, apierrors.IsMethodNotSupported(c.err))
 			assert.True(t, retry.IsTerminal(c.err))
 			assert.False(t, retry.IsDenied(c.err))
-			var answered *apierrors.StatusError
-			assert.NotErrorAs(t, c.err, &answered, "no server has answered")
+			var status *apierrors.StatusError
+			assert.NotErrorAs(t, c.err, &status, "no server has responded")
 			assert.ErrorContains(t, c.err, invalid.Unwrap().Error())
 		})
 	}

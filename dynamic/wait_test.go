@@ -26,13 +26,13 @@ func webPod(version, uid, phase string) string {
 	return `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","uid":"` + uid + `","resourceVersion":"` + version + `"},"status":{"phase":"` + phase + `"}}`
 }
 
-func openStream(body string) answer { return answer{body: body, stays: true} }
+func openStream(body string) response { return response{body: body, stays: true} }
 
 // foundPod is a list with the pod "web", and absent a list without it.
-func foundPod(version, uid, phase string) answer { return listed(webPod(version, uid, phase)) }
+func foundPod(version, uid, phase string) response { return listed(webPod(version, uid, phase)) }
 
 // listed is a list with a pod, at the pod's resourceVersion.
-func listed(pod string) answer {
+func listed(pod string) response {
 	_, version, _ := strings.Cut(pod, `"resourceVersion":"`)
 	version, _, _ = strings.Cut(version, `"`)
 	return respond(podList(cmp.Or(version, "6"), pod))
@@ -49,7 +49,7 @@ const (
 
 var (
 	absent   = respond(podList("6"))
-	unserved = answer{status: http.StatusNotFound, body: "404 page not found\n"}
+	unserved = response{status: http.StatusNotFound, body: "404 page not found\n"}
 )
 
 // waitRequests returns the requests without the random timeoutSeconds.
@@ -85,56 +85,56 @@ func TestWait_ReportsProgress(t *testing.T) {
 
 // TestWait_Requests compares the requests of each course of a wait.
 func TestWait_Requests(t *testing.T) {
-	unavailable := answer{status: http.StatusServiceUnavailable}
+	unavailable := response{status: http.StatusServiceUnavailable}
 	expired := refuses(http.StatusGone, "Expired")
-	tooLarge := answer{status: http.StatusGatewayTimeout, body: tooLargeVersion}
+	tooLarge := response{status: http.StatusGatewayTimeout, body: tooLargeVersion}
 	event := func(eventType, version, uid, phase string) string {
 		return scripted.Event(eventType, webPod(version, uid, phase))
 	}
 	for name, tc := range map[string]struct {
 		condition dynamic.WaitCondition
-		answers   []answer
+		responses []response
 		requests  []string
 		version   string // of the object that is returned
 	}{
-		"holds at once": {running, []answer{foundPod("7", "u", "Running")}, []string{listWeb}, "7"},
-		"holds after an event": {running, []answer{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "8", "u", "Pending") + event("MODIFIED", "9", "u", "Running"))},
+		"holds at once": {running, []response{foundPod("7", "u", "Running")}, []string{listWeb}, "7"},
+		"holds after an event": {running, []response{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "8", "u", "Pending") + event("MODIFIED", "9", "u", "Running"))},
 			[]string{listWeb, watchFrom7}, "9"},
-		"created": {dynamic.Exists(), []answer{absent, openStream(event("ADDED", "7", "u", "Pending"))}, []string{listWeb, watchFrom6}, "7"},
-		"deleted with its old resourceVersion": {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), openStream(event("DELETED", "7", "u", "Pending"))},
+		"created": {dynamic.Exists(), []response{absent, openStream(event("ADDED", "7", "u", "Pending"))}, []string{listWeb, watchFrom6}, "7"},
+		"deleted with its old resourceVersion": {dynamic.Deleted(), []response{foundPod("7", "u", "Pending"), openStream(event("DELETED", "7", "u", "Pending"))},
 			[]string{listWeb, watchFrom7}, "7"},
-		"deleted and recreated": {running, []answer{foundPod("7", "u", "Pending"), openStream(event("DELETED", "8", "u", "Running") + event("ADDED", "9", "v", "Running"))},
+		"deleted and recreated": {running, []response{foundPod("7", "u", "Pending"), openStream(event("DELETED", "8", "u", "Running") + event("ADDED", "9", "v", "Running"))},
 			[]string{listWeb, watchFrom7}, "9"},
-		"watch closed": {running, []answer{foundPod("7", "u", "Pending"), respond(event("MODIFIED", "9", "u", "Pending")), openStream(event("MODIFIED", "10", "u", "Running"))},
+		"watch closed": {running, []response{foundPod("7", "u", "Pending"), respond(event("MODIFIED", "9", "u", "Pending")), openStream(event("MODIFIED", "10", "u", "Running"))},
 			[]string{listWeb, watchFrom7, watchFrom9}, "10"},
-		"watch breaks": {running, []answer{foundPod("7", "u", "Pending"), respond(`{"type":"MODI`), openStream(event("MODIFIED", "9", "u", "Running"))},
+		"watch breaks": {running, []response{foundPod("7", "u", "Pending"), respond(`{"type":"MODI`), openStream(event("MODIFIED", "9", "u", "Running"))},
 			[]string{listWeb, watchFrom7, watchFrom7}, "9"},
-		"expired resourceVersion": {running, []answer{foundPod("7", "u", "Pending"), expired, foundPod("9", "u", "Running")}, []string{listWeb, watchFrom7, listWeb}, "9"},
-		"expired resourceVersion, as an event": {running, []answer{foundPod("7", "u", "Pending"), respond(expiredEvent), foundPod("9", "u", "Running")},
+		"expired resourceVersion": {running, []response{foundPod("7", "u", "Pending"), expired, foundPod("9", "u", "Running")}, []string{listWeb, watchFrom7, listWeb}, "9"},
+		"expired resourceVersion, as an event": {running, []response{foundPod("7", "u", "Pending"), respond(expiredEvent), foundPod("9", "u", "Running")},
 			[]string{listWeb, watchFrom7, listWeb}, "9"},
-		"server lags behind the list": {running, []answer{foundPod("7", "u", "Pending"), tooLarge, foundPod("9", "u", "Running")}, []string{listWeb, watchFrom7, listWeb}, "9"},
-		"deleted and expired":         {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), expired, absent}, []string{listWeb, watchFrom7, listWeb}, "7"},
-		"server unavailable": {running, []answer{unavailable, refuses(http.StatusTooManyRequests, "TooManyRequests"), foundPod("7", "u", "Pending"), unavailable, respond("<html>"), openStream(event("MODIFIED", "9", "u", "Running"))},
+		"server lags behind the list": {running, []response{foundPod("7", "u", "Pending"), tooLarge, foundPod("9", "u", "Running")}, []string{listWeb, watchFrom7, listWeb}, "9"},
+		"deleted and expired":         {dynamic.Deleted(), []response{foundPod("7", "u", "Pending"), expired, absent}, []string{listWeb, watchFrom7, listWeb}, "7"},
+		"server unavailable": {running, []response{unavailable, refuses(http.StatusTooManyRequests, "TooManyRequests"), foundPod("7", "u", "Pending"), unavailable, respond("<html>"), openStream(event("MODIFIED", "9", "u", "Running"))},
 			[]string{listWeb, listWeb, listWeb, watchFrom7, watchFrom7, watchFrom7}, "9"},
-		"server starts and denies": {running, []answer{foundPod("7", "u", "Pending"), respond(""), unavailable, forbidden, refuses(http.StatusUnauthorized, "Unauthorized"), openStream(event("MODIFIED", "9", "u", "Running"))},
+		"server starts and denies": {running, []response{foundPod("7", "u", "Pending"), respond(""), unavailable, forbidden, refuses(http.StatusUnauthorized, "Unauthorized"), openStream(event("MODIFIED", "9", "u", "Running"))},
 			[]string{listWeb, watchFrom7, watchFrom7, watchFrom7, watchFrom7, watchFrom7}, "9"},
-		"deleted before": {dynamic.Deleted(), []answer{absent}, []string{listWeb}, ""},
-		"deleted": {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "8", "u", "Pending") + event("DELETED", "9", "u", "Failed"))},
+		"deleted before": {dynamic.Deleted(), []response{absent}, []string{listWeb}, ""},
+		"deleted": {dynamic.Deleted(), []response{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "8", "u", "Pending") + event("DELETED", "9", "u", "Failed"))},
 			[]string{listWeb, watchFrom7}, "9"},
-		"recreated":        {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), expired, foundPod("9", "v", "Pending")}, []string{listWeb, watchFrom7, listWeb}, "9"},
-		"recreated before": {dynamic.Deleted("u"), []answer{foundPod("7", "v", "Pending")}, []string{listWeb}, "7"},
-		"one of the uids":  {dynamic.Deleted("t", "u"), []answer{foundPod("7", "u", "Pending"), openStream(event("DELETED", "9", "u", "Pending"))}, []string{listWeb, watchFrom7}, "9"},
-		"resourceVersions are not numbers": {running, []answer{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "x", "u", "Pending") + event("MODIFIED", "a", "u", "Running"))},
+		"recreated":        {dynamic.Deleted(), []response{foundPod("7", "u", "Pending"), expired, foundPod("9", "v", "Pending")}, []string{listWeb, watchFrom7, listWeb}, "9"},
+		"recreated before": {dynamic.Deleted("u"), []response{foundPod("7", "v", "Pending")}, []string{listWeb}, "7"},
+		"one of the uids":  {dynamic.Deleted("t", "u"), []response{foundPod("7", "u", "Pending"), openStream(event("DELETED", "9", "u", "Pending"))}, []string{listWeb, watchFrom7}, "9"},
+		"resourceVersions are not numbers": {running, []response{foundPod("7", "u", "Pending"), openStream(event("MODIFIED", "x", "u", "Pending") + event("MODIFIED", "a", "u", "Running"))},
 			[]string{listWeb, watchFrom7}, "a"},
-		"no resourceVersions": {running, []answer{respond(podList("7", webPod("", "u", "Pending"))), openStream(event("MODIFIED", "", "u", "Running"))}, []string{listWeb, watchFrom7}, ""},
-		"bookmarks": {running, []answer{foundPod("7", "u", "Pending"), respond(bookmark("9")), openStream(event("MODIFIED", "10", "u", "Running"))},
+		"no resourceVersions": {running, []response{respond(podList("7", webPod("", "u", "Pending"))), openStream(event("MODIFIED", "", "u", "Running"))}, []string{listWeb, watchFrom7}, ""},
+		"bookmarks": {running, []response{foundPod("7", "u", "Pending"), respond(bookmark("9")), openStream(event("MODIFIED", "10", "u", "Running"))},
 			[]string{listWeb, watchFrom7, watchFrom9}, "10"},
-		"field selector ignored": {running, []answer{respond(podList("7", otherPod, webPod("7", "u", "Pending"))), openStream(scripted.Event("DELETED", otherPod) + event("MODIFIED", "9", "u", "Running"))},
+		"field selector ignored": {running, []response{respond(podList("7", otherPod, webPod("7", "u", "Pending"))), openStream(scripted.Event("DELETED", otherPod) + event("MODIFIED", "9", "u", "Running"))},
 			[]string{listWeb, watchFrom7}, "9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, server := exchanging(t, tc.answers...)
+				pods, server := exchanging(t, tc.responses...)
 				obj, err := pods.Wait(t.Context(), "web", tc.condition)
 				require.NoError(t, err)
 				assert.Equal(t, tc.requests, waitRequests(server))
@@ -159,28 +159,28 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 	isNotServed := func(err error) bool {
 		return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `wait for pods "home/web": the resource is not served: `)
 	}
-	lasting := func(one answer) answer { one.lasts = time.Minute; return one }
+	lasting := func(one response) response { one.lasts = time.Minute; return one }
 	unauthorized := refuses(http.StatusUnauthorized, "Unauthorized")
 	for name, tc := range map[string]struct {
 		condition  dynamic.WaitCondition
-		answers    []answer
+		responses  []response
 		is         func(error) bool
 		from, till time.Duration // when it ends
 	}{
-		"list forbidden":                     {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
-		"unauthorized":                       {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
-		"permission revoked":                 {running, []answer{foundPod("7", "u", "Pending"), respond(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
-		"path not served":                    {running, []answer{lasting(unserved)}, isNotServed, 5 * time.Second, 8 * time.Second},
-		"no longer served":                   {dynamic.Deleted(), []answer{foundPod("7", "u", "Pending"), respond(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
-		"bad request":                        {running, []answer{foundPod("7", "u", "Pending"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
-		"condition's error":                  {fails, []answer{foundPod("7", "u", "Pending")}, isOther, 0, 0},
-		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, foundPod("7", "u", "Pending")}, isOther, 2 * time.Second, 8 * time.Second},
-		"condition's time-out":               {slow, []answer{foundPod("7", "u", "Pending")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
-		"condition's error, later":           {fails, []answer{absent, openStream(scripted.Event("ADDED", webPod("9", "u", "Pending")))}, isOther, 0, 0},
+		"list forbidden":                     {running, []response{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
+		"unauthorized":                       {running, []response{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
+		"permission revoked":                 {running, []response{foundPod("7", "u", "Pending"), respond(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
+		"path not served":                    {running, []response{lasting(unserved)}, isNotServed, 5 * time.Second, 8 * time.Second},
+		"no longer served":                   {dynamic.Deleted(), []response{foundPod("7", "u", "Pending"), respond(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
+		"bad request":                        {running, []response{foundPod("7", "u", "Pending"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
+		"condition's error":                  {fails, []response{foundPod("7", "u", "Pending")}, isOther, 0, 0},
+		"condition's error after not served": {fails, []response{{status: 404, body: unserved.body, lasts: 2 * time.Second}, foundPod("7", "u", "Pending")}, isOther, 2 * time.Second, 8 * time.Second},
+		"condition's time-out":               {slow, []response{foundPod("7", "u", "Pending")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
+		"condition's error, later":           {fails, []response{absent, openStream(scripted.Event("ADDED", webPod("9", "u", "Pending")))}, isOther, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pods, _ := exchanging(t, tc.answers...)
+				pods, _ := exchanging(t, tc.responses...)
 				began := time.Now()
 				_, err := pods.Wait(t.Context(), "web", tc.condition)
 				assert.True(t, tc.is(err), "%v", err)
@@ -195,7 +195,7 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 // TestWait_WatchForbidden lets the user list the object, but not watch it.
 func TestWait_WatchForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, _ := exchanging(t, foundPod("7", "u", "Pending"), answer{status: http.StatusForbidden, body: forbidden.body, lasts: time.Minute})
+		pods, _ := exchanging(t, foundPod("7", "u", "Pending"), response{status: http.StatusForbidden, body: forbidden.body, lasts: time.Minute})
 		began := time.Now()
 		_, err := pods.Wait(t.Context(), "web", running)
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
@@ -207,19 +207,19 @@ func TestWait_WatchForbidden(t *testing.T) {
 func TestWait_StartingServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		condition dynamic.WaitCondition
-		answers   []answer
+		responses []response
 	}{
-		"denials at the first request": {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, foundPod("9", "u", "Running")}},
-		"denials after a watch":        {running, []answer{foundPod("7", "u", "Pending"), respond(""), {status: 401, body: scripted.StatusJSON(401, "Unauthorized"), lasts: 4 * time.Second}, openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))}},
-		"path not served yet":          {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, foundPod("9", "u", "Running")}},
-		"not served, object exists":    {dynamic.Deleted(), []answer{foundPod("7", "u", "Running"), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, openStream(scripted.Event("DELETED", webPod("9", "u", "Running")))}},
-		"not served for moments":       {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, foundPod("7", "u", "Pending"), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))}},
-		"denials before and after":     {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, {status: 404, body: unserved.body, lasts: 2 * time.Second}, {status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, foundPod("9", "u", "Running")}},
-		"attempt times out":            {running, []answer{{mute: true}, foundPod("9", "u", "Running")}},
+		"denials at the first request": {running, []response{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, foundPod("9", "u", "Running")}},
+		"denials after a watch":        {running, []response{foundPod("7", "u", "Pending"), respond(""), {status: 401, body: scripted.StatusJSON(401, "Unauthorized"), lasts: 4 * time.Second}, openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))}},
+		"path not served yet":          {running, []response{{status: 404, body: unserved.body, lasts: 4 * time.Second}, foundPod("9", "u", "Running")}},
+		"not served, object exists":    {dynamic.Deleted(), []response{foundPod("7", "u", "Running"), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, openStream(scripted.Event("DELETED", webPod("9", "u", "Running")))}},
+		"not served for moments":       {running, []response{{status: 404, body: unserved.body, lasts: 4 * time.Second}, foundPod("7", "u", "Pending"), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))}},
+		"denials before and after":     {running, []response{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, {status: 404, body: unserved.body, lasts: 2 * time.Second}, {status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, foundPod("9", "u", "Running")}},
+		"attempt times out":            {running, []response{{mute: true}, foundPod("9", "u", "Running")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := scripted.RoundTripper(t, newExchanges(tc.answers...))
+				server := scripted.RoundTripper(t, newExchanges(tc.responses...))
 				conn, err := transport.New("http://bubble", &http.Client{Transport: server, Timeout: time.Minute}, &transport.Options{Namespace: "home"})
 				require.NoError(t, err)
 				client := dynamic.New(conn, nil)
@@ -234,27 +234,27 @@ func TestWait_StartingServer(t *testing.T) {
 
 // TestWait_Delays compares the delay before the last request, of which jitter adds up to a half.
 func TestWait_Delays(t *testing.T) {
-	unavailable := answer{status: http.StatusServiceUnavailable, lasts: time.Minute}
-	denied := answer{status: http.StatusForbidden, body: forbidden.body, lasts: 4 * time.Second}
+	unavailable := response{status: http.StatusServiceUnavailable, lasts: time.Minute}
+	denied := response{status: http.StatusForbidden, body: forbidden.body, lasts: 4 * time.Second}
 	pending := foundPod("7", "u", "Pending")
 	for name, tc := range map[string]struct {
-		answers []answer
-		want    time.Duration
+		responses []response
+		want      time.Duration
 	}{
-		"server unavailable":              {[]answer{unavailable}, 5 * time.Second},
-		"server unavailable after events": {[]answer{pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending"))), unavailable}, 5 * time.Second},
-		"a watch that had events":         {[]answer{unavailable, pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending")))}, 5 * time.Second},
-		"a watch that lasted":             {[]answer{unavailable, pending, {then: "<html>", after: 10 * time.Second}}, 100 * time.Millisecond},
-		"a watch that was closed at once": {[]answer{unavailable, pending, respond("")}, 5 * time.Second},
-		"denials":                         {[]answer{pending, respond(""), denied}, 500 * time.Millisecond},
+		"server unavailable":              {[]response{unavailable}, 5 * time.Second},
+		"server unavailable after events": {[]response{pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending"))), unavailable}, 5 * time.Second},
+		"a watch that had events":         {[]response{unavailable, pending, respond(scripted.Event("MODIFIED", webPod("8", "u", "Pending")))}, 5 * time.Second},
+		"a watch that lasted":             {[]response{unavailable, pending, {then: "<html>", after: 10 * time.Second}}, 100 * time.Millisecond},
+		"a watch that was closed at once": {[]response{unavailable, pending, respond("")}, 5 * time.Second},
+		"denials":                         {[]response{pending, respond(""), denied}, 500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				last := foundPod("9", "u", "Running")
-				if len(tc.answers) > 1 { // the list has succeeded
+				if len(tc.responses) > 1 { // the list has succeeded
 					last = openStream(scripted.Event("MODIFIED", webPod("9", "u", "Running")))
 				}
-				pods, server := exchanging(t, append(tc.answers, last)...)
+				pods, server := exchanging(t, append(tc.responses, last)...)
 				_, err := pods.Wait(t.Context(), "web", running)
 				require.NoError(t, err)
 				requests := server.Requests()
@@ -334,11 +334,11 @@ func TestWait_TimeoutHasReasons(t *testing.T) {
 		`spec.a has another value`: {`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"web"},"spec":{"a":"hidden"}}`, []dynamic.WaitCondition{dynamic.FieldEquals("spec.a", "b")}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			answers := []answer{absent, openStream("")}
+			responses := []response{absent, openStream("")}
 			if tc.stored != "" {
-				answers[0] = listed(tc.stored)
+				responses[0] = listed(tc.stored)
 			}
-			pods, server := exchanging(t, answers...)
+			pods, server := exchanging(t, responses...)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() { // the watch is open: the object has been read
 				for len(server.seen()) < 2 {
@@ -378,11 +378,11 @@ func TestWait_TimeoutWithoutObservation(t *testing.T) {
 	_, err = resource(t, client, "namespaces").Wait(ctx, "shop", running)
 	require.ErrorContains(t, err, `wait for namespaces "shop": its state is unknown: `)
 
-	answers := make([]answer, 100)
-	for i := range answers {
-		answers[i] = refuses(http.StatusServiceUnavailable, "ServiceUnavailable")
+	responses := make([]response, 100)
+	for i := range responses {
+		responses[i] = refuses(http.StatusServiceUnavailable, "ServiceUnavailable")
 	}
-	pods, server := exchanging(t, answers...)
+	pods, server := exchanging(t, responses...)
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	go func() {

@@ -33,7 +33,7 @@ import (
 // Objects are packed with package cache/packed. Small kinds have dictionaries in common. Of each object the key, UID, resourceVersion, labels, owners and readiness are
 // searched without unpacking it.
 type Cache struct {
-	// View answers queries with all objects. [Cache.For] returns the view of a user.
+	// View serves queries from all objects. [Cache.For] returns the view of a user.
 	*View
 
 	client *dynamic.Client

@@ -20,11 +20,11 @@ type View struct {
 	permissions *permissions // nil for all objects
 }
 
-// For returns a view of the objects that a user may list, as the API server answers: user is a client with the user's credentials, or of
+// For returns a view of the objects that a user may list, by the API server's reviews: user is a client with the user's credentials, or of
 // [dynamic.Client.Impersonate]. Handles of its results belong to user.
 //
 // A query asks for the permissions with a SelfSubjectRulesReview for each namespace with candidates. A SelfSubjectAccessReview asks for
-// each cluster-scoped resource, and where the rules are incomplete. Answers are remembered for a minute, at most 10,000 of them. A query
+// each cluster-scoped resource, and where the rules are incomplete. Reviews are remembered for a minute, at most 10,000 of them. A query
 // returns the error of a failed review, and no objects.
 func (c *Cache) For(user *dynamic.Client) *View {
 	silent := user.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}})
@@ -34,7 +34,7 @@ func (c *Cache) For(user *dynamic.Client) *View {
 const (
 	// maxPermissionAge is the time after which permissions are asked for again.
 	maxPermissionAge = time.Minute
-	// maxPermissions is the number of answers after which all are dropped.
+	// maxPermissions is the number of reviews after which all are dropped.
 	maxPermissions = 10_000
 )
 
@@ -91,7 +91,7 @@ func (p *permissions) rulesIn(ctx context.Context, namespace string) (*rules, er
 	return known, nil
 }
 
-// forget drops old answers, and all answers if there are too many. p.mu must be held.
+// forget drops old reviews, and all reviews if there are too many. p.mu must be held.
 func (p *permissions) forget() {
 	if time.Now().After(p.expires) || len(p.rules)+len(p.allowed) >= maxPermissions {
 		p.expires = time.Now().Add(maxPermissionAge)
@@ -100,7 +100,7 @@ func (p *permissions) forget() {
 	}
 }
 
-// review returns the answer of a SelfSubjectAccessReview,
+// review returns the result of a SelfSubjectAccessReview,
 // https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/self-subject-access-review-v1/.
 func (p *permissions) review(ctx context.Context, asked permission) (bool, error) {
 	p.mu.Lock()

@@ -26,7 +26,7 @@ func faulty(t *testing.T, handle http.HandlerFunc) *restmapper.Mapper {
 	return restmapper.New(connect(t, handle))
 }
 
-// legacy serves apps/v1 and metrics.k8s.io/v1beta1 as an older server does; metrics says how the latter answers.
+// legacy serves apps/v1 and metrics.k8s.io/v1beta1 as an older server does; metrics responds for the latter.
 func legacy(metrics http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -56,7 +56,7 @@ func podMetrics(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","resources":[{"name":"pods","singularName":"pod","kind":"PodMetrics"}]}`)
 }
 
-// requireUnavailable checks that nobody takes the error for an answer, and that it has the server's.
+// requireUnavailable checks that nobody takes the error for a result, and that it has the server's.
 func requireUnavailable(t *testing.T, err error, code int32) {
 	t.Helper()
 	var unavailable *restmapper.UnavailableError

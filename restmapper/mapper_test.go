@@ -207,19 +207,19 @@ func FuzzResource(f *testing.F) {
 	mapper, _ := serve(f, served)
 	f.Fuzz(func(t *testing.T, name string) {
 		mapping, err := mapper.Resource(t.Context(), name)
-		requireAnswer(t, mapping != nil, err)
+		requireResult(t, mapping != nil, err)
 		list, err := mapper.Resources(t.Context(), name)
-		requireAnswer(t, len(list) > 0, err)
+		requireResult(t, len(list) > 0, err)
 		adapter := mapper.RESTMapper(t.Context())
 		_, err = adapter.ResourcesFor(schema.GroupVersionResource{Resource: "pods", Group: name})
-		requireAnswer(t, err == nil, err)
+		requireResult(t, err == nil, err)
 		_, err = adapter.RESTMappings(schema.GroupKind{Group: "apps", Kind: name}, name)
-		requireAnswer(t, err == nil, err)
+		requireResult(t, err == nil, err)
 	})
 }
 
-// requireAnswer refuses what is neither an answer nor one of the package's errors.
-func requireAnswer(t *testing.T, found bool, err error) {
+// requireResult refuses what is neither a result nor one of the package's errors.
+func requireResult(t *testing.T, found bool, err error) {
 	t.Helper()
 	var unavailable *restmapper.UnavailableError
 	switch {

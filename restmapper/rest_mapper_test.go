@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/restmapper"
 )
 
-// What the RESTMapper answers is compared with client-go's, name by name, in the bench module.
+// The results of the RESTMapper are compared with client-go's, name by name, in the bench module.
 
 func TestRESTMapper_CompletesResourcesAndKinds(t *testing.T) {
 	lines := served + `

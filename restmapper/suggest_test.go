@@ -124,7 +124,7 @@ func TestMapper_UnknownNamesCauseBoundedRequests(t *testing.T) {
 	})
 }
 
-// serveLegacy answers as a server without aggregated discovery does that has so many groups.
+// serveLegacy responds as a server without aggregated discovery does that has so many groups.
 func serveLegacy(w http.ResponseWriter, r *http.Request, count int) {
 	w.Header().Set("Content-Type", "application/json")
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

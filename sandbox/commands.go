@@ -101,11 +101,11 @@ func compact(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var answer struct{ Revision string }
-	if err := call(ctx, dir, http.MethodPost, "/compact", nil, &answer); err != nil {
+	var response struct{ Revision string }
+	if err := call(ctx, dir, http.MethodPost, "/compact", nil, &response); err != nil {
 		return err
 	}
-	fmt.Println(answer.Revision)
+	fmt.Println(response.Revision)
 	return nil
 }
 

@@ -57,10 +57,10 @@ func TestAttach_Interactive(t *testing.T) {
 	for _, word := range []string{"one", "two"} {
 		_, err := io.WriteString(stdin, "echo "+word+"\n")
 		require.NoError(t, err)
-		answer := make([]byte, len(word)+1)
-		_, err = io.ReadFull(stdout, answer)
+		response := make([]byte, len(word)+1)
+		_, err = io.ReadFull(stdout, response)
 		require.NoError(t, err)
-		require.Equal(t, word+"\n", string(answer))
+		require.Equal(t, word+"\n", string(response))
 	}
 	_, err := io.WriteString(stdin, "cat; echo end\n")
 	require.NoError(t, err)

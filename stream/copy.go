@@ -48,8 +48,8 @@ const unpackFolder = `mkdir -p -- "$1" && exec tar -C "$1" $3 -xof -`
 // unpackFile unpacks a file. It first prints whether the file's path is a folder, and unpacks into this folder.
 const unpackFile = `if [ -d "$1/$2" ]; then echo folder && exec tar -C "$1/$2" $3 -xof -; fi; echo file && ` + unpackFolder
 
-// maxAnswer limits the line printed by unpackFile, in bytes.
-const maxAnswer = 64
+// maxOutput limits the line printed by unpackFile, in bytes.
+const maxOutput = 64
 
 // maxMessage limits the text of a program or node in an error, in bytes.
 const maxMessage = 2 << 10
@@ -124,13 +124,13 @@ func copyTo(ctx context.Context, target Target, pod, local, remote string, opts 
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	answer := bufio.NewReaderSize(stdout, maxAnswer)
+	output := bufio.NewReaderSize(stdout, maxOutput)
 	if !info.IsDir() {
-		if line, _, _ := answer.ReadLine(); string(line) == "folder" {
+		if line, _, _ := output.ReadLine(); string(line) == "folder" {
 			name = filepath.Base(local)
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, answer) }() // until the command ends
+	go func() { _, _ = io.Copy(io.Discard, output) }() // until the command ends
 	buffered := bufio.NewWriterSize(stdin, wsconn.MaxMessage)
 	localErr := archive.Pack(buffered, local, name, opts.onProgress())
 	if localErr == nil {

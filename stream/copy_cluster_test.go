@@ -155,12 +155,12 @@ func TestCopyTo_FileOntoFolderAsKubectl(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, "existing"), 0o755))
 	}
 	for _, path := range []string{"existing", "new/name.txt", "existing/name.txt"} {
-		_, answer, code := kubectl(t, "", "cp", "-n", namespaceOf(t, pods), local, "web-0:"+filepath.Join(theirs, path))
+		_, response, code := kubectl(t, "", "cp", "-n", namespaceOf(t, pods), local, "web-0:"+filepath.Join(theirs, path))
 		if path == "new/name.txt" {
-			require.NotZero(t, code, "kubectl makes no folders: %s", answer)
+			require.NotZero(t, code, "kubectl makes no folders: %s", response)
 			write(t, filepath.Join(theirs, path), "text")
 		} else {
-			require.Zero(t, code, answer)
+			require.Zero(t, code, response)
 		}
 		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, filepath.Join(ours, path), nil))
 	}

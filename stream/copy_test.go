@@ -176,7 +176,7 @@ func TestCopyFrom_SymbolicLink(t *testing.T) {
 	})
 }
 
-func TestCopyTo_CommandEndsBeforeItsAnswer(t *testing.T) {
+func TestCopyTo_CommandEndsBeforeItsOutput(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "local")
 	write(t, local, "text")
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {

@@ -31,11 +31,11 @@ func dial(ctx context.Context, conn *transport.Conn, path string, query url.Valu
 	handshake := wsconn.NewHandshake(protocol)
 	header := handshake.Header()
 	header.Set("Accept", "*/*") // nodes reject port-forwarding with Accept: application/json alone
-	raw, answer, err := conn.Upgrade(ctx, &transport.Request{Path: path, Query: query, Header: header})
+	raw, response, err := conn.Upgrade(ctx, &transport.Request{Path: path, Query: query, Header: header})
 	if err != nil {
 		return nil, explainDial(ctx, err, path, protocol)
 	}
-	opened, err := handshake.Open(ctx, raw, answer)
+	opened, err := handshake.Open(ctx, raw, response)
 	if err != nil {
 		return nil, retry.WithContextError(ctx, explainProtocol(fmt.Errorf("GET %s%s: open a stream: %w", conn.Server(), path, err), protocol))
 	}

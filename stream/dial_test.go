@@ -24,9 +24,9 @@ import (
 // TestExec_RejectsBrokenHandshake has servers that open something else than the requested WebSocket.
 func TestExec_RejectsBrokenHandshake(t *testing.T) {
 	for name, lines := range map[string]string{
-		"another protocol":     "Upgrade: h2c\r\nConnection: Upgrade\r\n",
-		"no answer to the key": "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n",
-		"a wrong answer":       "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n",
+		"another protocol":       "Upgrade: h2c\r\nConnection: Upgrade\r\n",
+		"no response to the key": "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n",
+		"a wrong response":       "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			serving(t, memconn.SwitchProtocols(lines, ""), func(t *testing.T, pods pods) {
@@ -36,7 +36,7 @@ func TestExec_RejectsBrokenHandshake(t *testing.T) {
 	}
 }
 
-// TestExec_SurvivesBrokenProxy has an HTTP proxy whose answers to CONNECT are none.
+// TestExec_SurvivesBrokenProxy has an HTTP proxy that sends no HTTP response to CONNECT.
 func TestExec_SurvivesBrokenProxy(t *testing.T) {
 	for name, reply := range map[string]string{
 		"a status without text": "HTTP/1.1 500\r\n\r\n",
@@ -74,7 +74,7 @@ func execLs(t *testing.T, pods pods) error {
 	return stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls})
 }
 
-// reject answers as an API server does.
+// reject responds as an API server does.
 func reject(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -86,8 +86,8 @@ func reject(w http.ResponseWriter, code int, reason, message string) {
 func TestExec_HandshakeErrors(t *testing.T) {
 	const missing = `pods "web-0" is forbidden: User "bob" cannot create resource "pods/exec" in API group "" in the namespace "shop"`
 	for name, c := range map[string]struct {
-		answer http.HandlerFunc
-		check  func(t *testing.T, err error)
+		response http.HandlerFunc
+		check    func(t *testing.T, err error)
 	}{
 		"not found": {
 			func(w http.ResponseWriter, _ *http.Request) { reject(w, 404, "NotFound", `pods "web-0" not found`) },
@@ -154,7 +154,7 @@ func TestExec_HandshakeErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			serving(t, c.answer, func(t *testing.T, pods pods) { c.check(t, execLs(t, pods)) })
+			serving(t, c.response, func(t *testing.T, pods pods) { c.check(t, execLs(t, pods)) })
 		})
 	}
 }
@@ -187,7 +187,7 @@ func TestExec_DefaultContainer(t *testing.T) {
 }
 
 func TestExec_DefaultContainerErrors(t *testing.T) {
-	for name, answer := range map[string]struct{ body, want string }{
+	for name, response := range map[string]struct{ body, want string }{
 		"no containers": {`{"spec": {}}`, "the pod has no containers"},
 		"no JSON":       {`<html>`, "invalid character"},
 	} {
@@ -197,11 +197,11 @@ func TestExec_DefaultContainerErrors(t *testing.T) {
 					reject(w, 400, "BadRequest", "a container name must be specified for pod web-0")
 					return
 				}
-				_, _ = io.WriteString(w, answer.body)
+				_, _ = io.WriteString(w, response.body)
 			}, func(t *testing.T, pods pods) {
 				err := execLs(t, pods)
 				require.ErrorContains(t, err, "a container name must be specified")
-				require.ErrorContains(t, err, answer.want)
+				require.ErrorContains(t, err, response.want)
 			})
 		})
 	}

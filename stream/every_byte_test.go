@@ -242,24 +242,24 @@ func TestLogs_EveryByte(t *testing.T) {
 
 const (
 	portQuestion = "hello, pod"
-	portAnswer   = "hello, client"
+	portResponse = "hello, client"
 )
 
 // portOutcome is the result of one connection.
 type portOutcome struct {
-	err    error
-	answer string
-	dialed time.Duration // until there was a connection, or none
-	took   time.Duration // after that
+	err      error
+	response string
+	dialed   time.Duration // until there was a connection, or none
+	took     time.Duration // after that
 }
 
-// portBound is how long a client may wait for a result from a peer that does not answer.
+// portBound is how long a client may wait for a result from a peer that does not respond.
 const portBound = 62 * time.Second
 
-// clientDeadline is the deadline of a client that waits for bytes that never arrive, from a peer that answers pings.
+// clientDeadline is the deadline of a client that waits for bytes that never arrive, from a peer that responds to pings.
 const clientDeadline = 3 * time.Minute
 
-// askPort opens a connection, sends the question and reads the answer.
+// askPort opens a connection, sends the request and reads the response.
 func askPort(t *testing.T, pods pods) (seen portOutcome) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), portBound) // the handshake has no time-out of its own
@@ -278,14 +278,14 @@ func askPort(t *testing.T, pods pods) (seen portOutcome) {
 		return seen
 	}
 	_ = conn.(halfCloser).CloseWrite()
-	answer, err := io.ReadAll(conn)
-	seen.answer = string(answer)
+	response, err := io.ReadAll(conn)
+	seen.response = string(response)
 	seen.err = err
 	return seen
 }
 
-// answeringPort is a server whose pods answer the question. It closes the connection at the first invalid frame.
-func answeringPort(t *testing.T, f memconn.Fault) http.HandlerFunc {
+// respondingPort is a server whose pods respond to the request. It closes the connection at the first invalid frame.
+func respondingPort(t *testing.T, f memconn.Fault) http.HandlerFunc {
 	return unreadable(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := (&websocket.Upgrader{Subprotocols: []string{tunnelProtocol}}).Upgrade(w, r, nil)
 		if err != nil {
@@ -317,8 +317,8 @@ func answeringPort(t *testing.T, f memconn.Fault) http.HandlerFunc {
 					if !isSilent(f) {
 						assert.Equal(t, portQuestion, asked, "%v", f)
 					}
-					n.data(3, 0, portAnswer[:5])
-					n.data(3, 0, portAnswer[5:])
+					n.data(3, 0, portResponse[:5])
+					n.data(3, 0, portResponse[5:])
 					n.data(3, fin, "")
 					n.data(1, fin, "")
 				}
@@ -372,7 +372,7 @@ func differingBytes(a, b string) (count int) {
 
 func TestDialPort_EveryByte(t *testing.T) {
 	byteTest{
-		bound: portBound + clientDeadline, conn: 2, step: 1, flips: []byte{1, 0x80}, handler: answeringPort, // a request for the pod is the first
+		bound: portBound + clientDeadline, conn: 2, step: 1, flips: []byte{1, 0x80}, handler: respondingPort, // a request for the pod is the first
 		call: func(t *testing.T, pods pods, f memconn.Fault) string { return checkPortOutcome(t, f, askPort(t, pods)) },
 	}.run(t)
 }
@@ -384,15 +384,15 @@ func checkPortOutcome(t *testing.T, f memconn.Fault, seen portOutcome) string {
 	assert.LessOrEqual(t, seen.took, clientDeadline, "%v: %v", f, seen.err)
 	if !isSilent(f) {
 		assert.LessOrEqual(t, seen.took, portBound, "%v: %v", f, seen.err)
-		assert.True(t, strings.HasPrefix(portAnswer, seen.answer), "%v: %q", f, seen.answer)
+		assert.True(t, strings.HasPrefix(portResponse, seen.response), "%v: %q", f, seen.response)
 	}
 	switch {
-	case seen.err == nil && isSilent(f) && seen.answer != portAnswer:
-		// A byte of the answer may be another, or a length too long.
-		assert.True(t, differingBytes(portAnswer, seen.answer) == 1 || strings.HasPrefix(seen.answer, portAnswer), "%v: %q", f, seen.answer)
-		return "another answer, undetected"
+	case seen.err == nil && isSilent(f) && seen.response != portResponse:
+		// A byte of the response may differ, or a length too long.
+		assert.True(t, differingBytes(portResponse, seen.response) == 1 || strings.HasPrefix(seen.response, portResponse), "%v: %q", f, seen.response)
+		return "a wrong response, undetected"
 	case seen.err == nil:
-		assert.Equal(t, portAnswer, seen.answer, "%v", f)
+		assert.Equal(t, portResponse, seen.response, "%v", f)
 		return "right"
 	case seen.took >= clientDeadline:
 		require.ErrorIs(t, seen.err, os.ErrDeadlineExceeded, "%v", f)

@@ -295,13 +295,13 @@ func TestExec_VanishedServerTimesOut(t *testing.T) {
 	var gone chan struct{}
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
 		send(ws, "\x01begun")
-		<-gone // and nothing is answered, as after a cut cable
+		<-gone // without a response, as after a cut cable
 	}, v5), func(t *testing.T, pods pods) {
 		gone = make(chan struct{})
 		defer close(gone)
 		begin := time.Now()
 		err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls})
-		require.ErrorContains(t, err, "has answered nothing for 1m1s")
+		require.ErrorContains(t, err, "has sent nothing for 1m1s")
 		assert.Equal(t, 61*time.Second, time.Since(begin))
 	})
 }
@@ -312,17 +312,17 @@ func TestExec_TimeoutNamesUnreadStdin(t *testing.T) {
 		gone = make(chan struct{})
 		defer close(gone)
 		err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdin: strings.NewReader("x")})
-		require.ErrorContains(t, err, "a command that leaves it unread for so long keeps the server from answering")
+		require.ErrorContains(t, err, "a command that leaves it unread for so long keeps the server from responding")
 	})
 }
 
 func TestExec_IdleCommandWithPings(t *testing.T) {
 	var pings atomic.Int64
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		answer := ws.PingHandler()
+		respond := ws.PingHandler()
 		ws.SetPingHandler(func(text string) error {
 			pings.Add(1)
-			return answer(text)
+			return respond(text)
 		})
 		_ = ws.WriteControl(websocket.PingMessage, []byte("and you?"), time.Time{})
 		ponged := ""

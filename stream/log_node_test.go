@@ -23,7 +23,7 @@ type logNode struct {
 	requests []string
 	// breaks returns after how many bytes a followed log's connection ends, and whether regularly; 0 is never.
 	breaks func() (after int, well bool)
-	// reject, where it returns true, has answered in the server's place.
+	// reject, where it returns true, has responded in the server's place.
 	reject func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -164,7 +164,7 @@ func (n *logNode) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// log answers as kubelets do: in whole seconds, and from the newest file alone.
+// log responds as kubelets do: in whole seconds, and from the newest file alone.
 func (n *logNode) log(w http.ResponseWriter, r *http.Request, name string) {
 	n.mu.Lock()
 	pod := n.pods[name]

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// logServer scripts the answers about one pod, web-0 with the container app, and its log.
+// logServer scripts the responses about one pod, web-0 with the container app, and its log.
 type logServer struct {
 	restarts atomic.Int64
 	finished atomic.Pointer[time.Time] // of the run before
@@ -89,9 +89,9 @@ const kubeletError = "failed to try resolving symlinks in path \"/var/log/pods/x
 
 func TestLogs_FollowBacksOffWithoutNewLines(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer func(s *logServer, n int64, w http.ResponseWriter)
-		most   int64
-		want   string
+		respond func(s *logServer, n int64, w http.ResponseWriter)
+		most    int64
+		want    string
 	}{
 		"an error of the node": {func(_ *logServer, _ int64, w http.ResponseWriter) { _, _ = io.WriteString(w, kubeletError) }, 20, kubeletError},
 		"nothing":              {func(*logServer, int64, http.ResponseWriter) {}, 20, ""},
@@ -100,7 +100,7 @@ func TestLogs_FollowBacksOffWithoutNewLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, lines := range []bool{false, true} {
 				s := &logServer{}
-				s.log = func(n int64, w http.ResponseWriter, _ *http.Request) { c.answer(s, n, w) }
+				s.log = func(n int64, w http.ResponseWriter, _ *http.Request) { c.respond(s, n, w) }
 				serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()

@@ -36,7 +36,7 @@ const (
 	services     = "/api/v1/namespaces/shop/services"
 )
 
-// workloadServer serves objects named web that select the pods of a logNode, and commands that answer with their path.
+// workloadServer serves objects named web that select the pods of a logNode, and commands that print their path.
 func workloadServer(t *testing.T, n *logNode, podItems string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {

@@ -23,7 +23,7 @@ import (
 func stalling(n *node) {
 	n.accept()
 	for n.ws.WriteMessage(websocket.BinaryMessage, []byte("\x80\x03\x00\x06\x00\x00\x00\x04\x00\x00\x00\x01")) == nil {
-		time.Sleep(time.Second) // between answers to pings
+		time.Sleep(time.Second) // between responses to pings
 	}
 }
 
@@ -84,7 +84,7 @@ func TestPortDialer_NewTunnelWhenOneHangs(t *testing.T) {
 		}
 		c, _ := n.accept()
 		n.data(c.errors, fin, "")
-		n.rest() // it answers pings, and accepts no connection
+		n.rest() // it responds to pings, and accepts no connection
 	}), func(t *testing.T, pods pods) {
 		dialer := &stream.PortDialer{Target: pods}
 		defer closed(t, dialer)

@@ -78,9 +78,9 @@ func TestDialPort_PodCloses(t *testing.T) {
 	_, err := io.WriteString(conn, "echo bye; exec <&-\n")
 	require.NoError(t, err)
 	require.NoError(t, conn.(halfCloser).CloseWrite())
-	answer, err := io.ReadAll(conn)
+	response, err := io.ReadAll(conn)
 	require.NoError(t, err)
-	assert.Equal(t, "bye\n", string(answer))
+	assert.Equal(t, "bye\n", string(response))
 }
 
 func TestDialPort_NodeErrors(t *testing.T) {
@@ -98,8 +98,8 @@ func TestDialPort_NodeErrors(t *testing.T) {
 	_, err = io.WriteString(broken, "echo half; exit 3\n")
 	require.NoError(t, err)
 	require.NoError(t, broken.(halfCloser).CloseWrite())
-	answer, err := io.ReadAll(broken)
-	assert.Equal(t, "half\n", string(answer))
+	response, err := io.ReadAll(broken)
+	assert.Equal(t, "half\n", string(response))
 	require.ErrorContains(t, err, "exit status 3")
 }
 
@@ -231,9 +231,9 @@ func TestPortDialer_UnreadInputBlocksOnlyItself(t *testing.T) {
 		require.NoError(t, err)
 		_, _ = io.WriteString(conn, "echo hello\n"+strings.Repeat("unread", 100_000))
 		_ = conn.(halfCloser).CloseWrite()
-		answer, err := io.ReadAll(conn)
+		response, err := io.ReadAll(conn)
 		require.NoError(t, err)
-		assert.Equal(t, "hello\n", string(answer))
+		assert.Equal(t, "hello\n", string(response))
 		require.NoError(t, conn.Close())
 	}
 }
@@ -326,20 +326,20 @@ func TestForward_SameAsKubectl(t *testing.T) {
 		"cat >/dev/null", // nothing
 		"wc -c",
 	} {
-		var answers []string
+		var responses []string
 		for _, address := range []string{ours.String(), theirs} {
 			conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 			require.NoError(t, err)
 			_, err = io.WriteString(conn, script+"\n"+strings.Repeat("0123456789", 100_000))
 			require.NoError(t, err)
 			require.NoError(t, conn.(halfCloser).CloseWrite())
-			answer := sha256.New()
-			size, err := io.Copy(answer, conn)
+			response := sha256.New()
+			size, err := io.Copy(response, conn)
 			require.NoError(t, err, "%s at %s", script, address)
 			require.NoError(t, conn.Close())
-			answers = append(answers, fmt.Sprintf("%d bytes, %x", size, answer.Sum(nil)))
+			responses = append(responses, fmt.Sprintf("%d bytes, %x", size, response.Sum(nil)))
 		}
-		assert.Equal(t, answers[1], answers[0], script)
+		assert.Equal(t, responses[1], responses[0], script)
 	}
 }
 

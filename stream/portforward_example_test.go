@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// greet is a server whose pods have a web server that answers hello.
+// greet is a server whose pods have a web server that sends hello.
 func greet(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/pods/web-0:8080/proxy/health"):
@@ -66,8 +66,8 @@ func ExampleDialPort() {
 	}
 	defer func() { _ = conn.Close() }()
 	fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
-	answer, err := io.ReadAll(conn)
-	fmt.Println(strings.Fields(string(answer))[1], err)
+	response, err := io.ReadAll(conn)
+	fmt.Println(strings.Fields(string(response))[1], err)
 	// Output: 200 <nil>
 }
 

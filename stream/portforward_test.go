@@ -24,10 +24,10 @@ import (
 
 func TestDialPort_EndOfConnection(t *testing.T) {
 	for name, c := range map[string]struct {
-		script func(n *node, c accepted)
-		answer string
-		want   error  // nil for a proper end
-		text   string // of the error
+		script   func(n *node, c accepted)
+		response string
+		want     error  // nil for a proper end
+		text     string // of the error
 	}{
 		"properly": {
 			func(n *node, c accepted) {
@@ -107,8 +107,8 @@ func TestDialPort_EndOfConnection(t *testing.T) {
 				conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 				require.NoError(t, err)
 				defer closed(t, conn)
-				answer, err := io.ReadAll(conn)
-				assert.Equal(t, c.answer, string(answer))
+				response, err := io.ReadAll(conn)
+				assert.Equal(t, c.response, string(response))
 				if c.text == "" {
 					require.NoError(t, err)
 					return
@@ -132,16 +132,16 @@ func TestTunnel_WireFormat(t *testing.T) {
 		n.mute.Store(true)
 		n.control(ping, 2)
 		n.control(syn, 4, 0, 0)
-		var answers []string
+		var responses []string
 		for _, f := range n.rest() {
-			answers = append(answers, fmt.Sprint(f.kind, " ", f.stream, " ", f.flags, " ", string(f.payload)))
+			responses = append(responses, fmt.Sprint(f.kind, " ", f.stream, " ", f.flags, " ", string(f.payload)))
 		}
 		assert.Equal(t, []string{
 			"3 4 0 \x00\x00\x00\x04\x00\x00\x00\x03", // it refuses the stream; next does not return pings
 			"0 3 0 hello",
 			"0 3 1 ",
 			"3 3 0 \x00\x00\x00\x03\x00\x00\x00\x05", // Close cancels what the node has not ended
-		}, answers)
+		}, responses)
 	}), func(t *testing.T, pods pods) {
 		conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 		require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestDialPort_VanishedPeerTimesOut(t *testing.T) {
 		"the node": func(n *node) {
 			n.accept()
 			time.AfterFunc(time.Minute, func() { n.mute.Store(true) })
-			n.rest() // the server still answers the pings of WebSocket
+			n.rest() // the server still responds to the pings of WebSocket
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestDialPort_VanishedPeerTimesOut(t *testing.T) {
 				begin := time.Now()
 				_, err = conn.Read(make([]byte, 1))
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-				require.ErrorContains(t, err, "answered nothing for")
+				require.ErrorContains(t, err, "sent nothing for")
 				require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 				if name == "the node" {
 					begin = begin.Add(time.Minute)
@@ -185,7 +185,7 @@ func TestDialPort_VanishedPeerTimesOut(t *testing.T) {
 }
 
 func TestDialPort_IdleConnectionLasts(t *testing.T) {
-	for name, mute := range map[string]bool{"that answer pings": false, "that answer none": true} {
+	for name, mute := range map[string]bool{"that respond to pings": false, "that respond to none": true} {
 		t.Run(name, func(t *testing.T) {
 			portServing(t, tunneling(t, func(n *node) {
 				c, _ := n.accept()
@@ -196,9 +196,9 @@ func TestDialPort_IdleConnectionLasts(t *testing.T) {
 				conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 				require.NoError(t, err)
 				defer closed(t, conn)
-				answer, err := io.ReadAll(conn)
+				response, err := io.ReadAll(conn)
 				require.NoError(t, err)
-				assert.Equal(t, "still here", string(answer))
+				assert.Equal(t, "still here", string(response))
 			})
 		})
 	}
@@ -264,9 +264,9 @@ func TestPortDialer_ReusesTunnelUntilIdle(t *testing.T) {
 		use := func() {
 			conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 			require.NoError(t, err)
-			answer, err := io.ReadAll(conn)
+			response, err := io.ReadAll(conn)
 			require.NoError(t, err)
-			assert.Equal(t, "hello", string(answer))
+			assert.Equal(t, "hello", string(response))
 			require.NoError(t, conn.Close())
 		}
 		for range 3 {
@@ -318,9 +318,9 @@ func TestPortDialer_TunnelIsRetired(t *testing.T) {
 				conn, err = dialer.DialContext(t.Context(), "tcp", "web-0:80")
 				require.NoError(t, err)
 				assert.Zero(t, time.Since(begin), "it is not tried")
-				answer, err := io.ReadAll(conn)
+				response, err := io.ReadAll(conn)
 				require.NoError(t, err)
-				assert.Equal(t, "well", string(answer))
+				assert.Equal(t, "well", string(response))
 				assert.EqualValues(t, 2, tunnels.Load())
 				require.NoError(t, conn.Close())
 			})
@@ -389,9 +389,9 @@ func TestForward_RetriesTemporaryAcceptErrors(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- stream.ForwardPort(ctx, pods, "web-0", 80, listener) }()
-		answer, err := io.ReadAll(ours)
+		response, err := io.ReadAll(ours)
 		require.NoError(t, err)
-		assert.Equal(t, "hello", string(answer))
+		assert.Equal(t, "hello", string(response))
 		_ = ours.Close()
 		listener.results <- errors.New("out of order")
 		require.ErrorContains(t, <-ended, "out of order")

@@ -112,10 +112,10 @@ func TestProxy_Pod(t *testing.T) {
 	request.Header.Set("X-Own", "mine")
 	response, err := client.Do(request)
 	require.NoError(t, err)
-	answer, err := io.ReadAll(response.Body)
+	sent, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	assert.Equal(t, "PUT /x mine sent", string(answer))
+	assert.Equal(t, "PUT /x mine sent", string(sent))
 
 	for path, want := range map[string]string{
 		"/away":     "leads to another host",

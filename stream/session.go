@@ -106,7 +106,7 @@ func (s *session) Read(p []byte) (n int, err error) {
 func (s *session) handleNext() error {
 	message, err := s.conn.NextMessage()
 	if errors.Is(err, wsconn.ErrUnresponsive) && s.writing.Load() {
-		return fmt.Errorf("%w; input was under way: a command that leaves it unread for so long keeps the server from answering", err)
+		return fmt.Errorf("%w; input was under way: a command that leaves it unread for so long keeps the server from responding", err)
 	}
 	if err != nil {
 		return err

@@ -43,11 +43,11 @@ func TestCmd_WaitEndsWithContext(t *testing.T) {
 	})
 }
 
-func TestExec_RequestedOnceAfterUncertainAnswers(t *testing.T) {
+func TestExec_RequestedOnceAfterUncertainResponses(t *testing.T) {
 	var requests atomic.Int64
 	for name, c := range map[string]struct {
-		answer http.HandlerFunc
-		most   int64
+		respond http.HandlerFunc
+		most    int64
 	}{
 		"a gateway's time-out": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusGatewayTimeout)
@@ -64,7 +64,7 @@ func TestExec_RequestedOnceAfterUncertainAnswers(t *testing.T) {
 			requests.Store(0)
 			serving(t, func(w http.ResponseWriter, r *http.Request) {
 				requests.Add(1)
-				c.answer(w, r)
+				c.respond(w, r)
 			}, func(t *testing.T, pods pods) {
 				require.Error(t, execLs(t, pods))
 				assert.Equal(t, c.most, requests.Load())

@@ -23,7 +23,7 @@ type node struct {
 	ws      *websocket.Conn
 	message io.Reader
 	opened  int         // streams
-	mute    atomic.Bool // answers no pings
+	mute    atomic.Bool // responds to no pings
 	writing sync.Mutex
 }
 
@@ -97,7 +97,7 @@ const (
 	gone  = 7
 )
 
-// next reads a frame; ok is false at the end. Pings are answered.
+// next reads a frame; ok is false at the end. Pings get their responses.
 func (n *node) next() (f frame, ok bool) {
 	for {
 		header := make([]byte, 8)
@@ -182,8 +182,8 @@ func (n *node) join(conn *accepted, f frame) bool {
 	return true
 }
 
-// each accepts all connections and hands what comes on them to answer.
-func (n *node) each(answer func(stream uint32, text string)) {
+// each accepts all connections and hands received data to respond.
+func (n *node) each(respond func(stream uint32, text string)) {
 	var conn accepted
 	for {
 		f, ok := n.next()
@@ -193,7 +193,7 @@ func (n *node) each(answer func(stream uint32, text string)) {
 		case f.kind == syn:
 			n.join(&conn, f)
 		case f.kind == 0 && len(f.payload) > 0:
-			answer(f.stream, string(f.payload))
+			respond(f.stream, string(f.payload))
 		}
 	}
 }

@@ -94,11 +94,11 @@ func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func TestConn_DoPresentsCredentialToItsServerOnly(t *testing.T) {
-	answer := func(w http.ResponseWriter, r *http.Request) {
+	respond := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, peerName(r), r.Header.Get("Authorization"), r.Header.Get("Impersonate-User"))
 	}
-	cfg := serveClients(t, answer)
-	other := serveClients(t, answer)
+	cfg := serveClients(t, respond)
+	other := serveClients(t, respond)
 	certificate, key := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
 	cfg.CertData = certificate
 	cfg.KeyData = kubeconfig.NewSecret(string(key))

@@ -83,15 +83,15 @@ func (c *call) checkCredential(ctx context.Context, response *http.Response) (is
 		return false, nil
 	}
 	version := &call{conn: c.conn, req: &Request{Path: "/version"}, credential: c.credential}
-	answer, err := version.try(ctx) //nolint:bodyclose // discard does
+	checked, err := version.try(ctx) //nolint:bodyclose // discard does
 	if err != nil {
 		if ctx.Err() != nil {
 			return false, fmt.Errorf("check the credential: %w", err)
 		}
 		return false, nil
 	}
-	discard(answer.Body)
-	if answer.StatusCode == http.StatusUnauthorized {
+	discard(checked.Body)
+	if checked.StatusCode == http.StatusUnauthorized {
 		return true, nil
 	}
 	check.accepted = c.credential

@@ -45,7 +45,7 @@ printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",
 	}
 }
 
-// TestConn_RenewsOnlyIfAPIServerRejects has programs behind the API server that answer as it does.
+// TestConn_RenewsOnlyIfAPIServerRejects has programs behind the API server that respond as it does.
 func TestConn_RenewsOnlyIfAPIServerRejects(t *testing.T) {
 	for _, path := range []string{
 		"/api/v1/namespaces/x/pods/evil/proxy/", "/api/v1/namespaces/x/services/https:evil:443/proxy/a/b", "/api/v1/nodes/evil/proxy",
@@ -165,7 +165,7 @@ func TestConn_CheckOfCredentialObservesEveryContext(t *testing.T) {
 						<-req.Context().Done()
 						return nil, req.Context().Err()
 					}
-					return answer(req, http.StatusUnauthorized, unauthorizedStatus, "Content-Type", "application/json"), nil
+					return newResponse(req, http.StatusUnauthorized, unauthorizedStatus, "Content-Type", "application/json"), nil
 				})
 				cfg := &transport.Config{Server: "http://server", Token: kubeconfig.NewSecret("t")}
 				cfg.WrapTransport = func(http.RoundTripper) http.RoundTripper { return hanging }

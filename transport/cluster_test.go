@@ -158,13 +158,13 @@ func TestNew_OwnHTTPClient(t *testing.T) {
 func TestExecPlugin_CredentialsOnRealServer(t *testing.T) {
 	admin := sandbox(t, "admin")
 	token := sandbox(t, "token")
-	for name, tc := range map[string]struct{ answer, user string }{
+	for name, tc := range map[string]struct{ output, user string }{
 		"a token":       {credentials.TokenOutput(token.Token.Reveal()), "token-admin"},
 		"a certificate": {credentials.CertificateOutput(admin.CertData, []byte(admin.KeyData.Reveal())), "admin"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := credentials.NewPlugin(t)
-			fake.Serve(t, credentials.PluginAction{Stdout: tc.answer})
+			fake.Serve(t, credentials.PluginAction{Stdout: tc.output})
 			user, groups, response := whoami(t, &transport.Config{Server: admin.Server, CAData: admin.CAData, CAFile: admin.CAFile, Exec: transport.PluginOf(fake)})
 			assert.Equal(t, tc.user, user)
 			assert.Contains(t, groups, "system:authenticated")

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// send makes a JSON request and decodes the answer.
+// send makes a JSON request and decodes the response.
 func send(t *testing.T, conn *transport.Conn, method, path, contentType, body string) (map[string]any, error) {
 	t.Helper()
 	request := &transport.Request{Method: method, Path: path, Header: http.Header{}}
@@ -30,9 +30,9 @@ func send(t *testing.T, conn *transport.Conn, method, path, contentType, body st
 		return nil, err
 	}
 	defer response.Body.Close()
-	var answer map[string]any
-	require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
-	return answer, nil
+	var object map[string]any
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&object))
+	return object, nil
 }
 
 func TestOpenKubectl_ReadsWritesWatches(t *testing.T) {

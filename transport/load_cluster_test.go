@@ -29,14 +29,14 @@ func whoami(t *testing.T, cfg *Config) string {
 	return review.Status.UserInfo.Username
 }
 
-func post(t *testing.T, conn *Conn, path, body string, answer any) {
+func post(t *testing.T, conn *Conn, path, body string, object any) {
 	t.Helper()
 	response, err := conn.Do(t.Context(), &Request{
 		Method: http.MethodPost, Path: path, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}},
 	})
 	require.NoError(t, err)
 	defer response.Body.Close()
-	require.NoError(t, json.NewDecoder(response.Body).Decode(answer))
+	require.NoError(t, json.NewDecoder(response.Body).Decode(object))
 }
 
 // TestLoad_ServiceAccountOnRealServer makes this machine look like a pod of the sandbox.

@@ -111,7 +111,7 @@ func get(t *testing.T, conn *Conn) string {
 	return string(body)
 }
 
-// serveCommonName answers with the name in the client's certificate. A request for /wait is answered after leave is closed.
+// serveCommonName responds with the name in the client's certificate, to a request for /wait after leave is closed.
 func serveCommonName(leave <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()

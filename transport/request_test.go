@@ -24,7 +24,7 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// serve returns a Conn to a server that answers with handler, under a path, as behind a proxy.
+// serve returns a Conn to a server that responds with handler, under a path, as behind a proxy.
 func serve(t *testing.T, handler http.HandlerFunc) *transport.Conn {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -43,7 +43,7 @@ func TestConn_DoSendsRequestUnchanged(t *testing.T) {
 		assert.Equal(t, "application/json", r.Header.Get("Accept"))
 		assert.Regexp(t, `^anykind/\S+ \(\w+/\w+\)$`, r.Header.Get("User-Agent"))
 		assert.Equal(t, "hello", string(body))
-		_, _ = io.WriteString(w, "answer")
+		_, _ = io.WriteString(w, "response")
 	})
 
 	response, err := conn.Do(t.Context(), &transport.Request{
@@ -57,7 +57,7 @@ func TestConn_DoSendsRequestUnchanged(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	assert.Equal(t, "answer", string(body))
+	assert.Equal(t, "response", string(body))
 }
 
 func TestConn_DoRejectsInvalidPath(t *testing.T) {
@@ -177,15 +177,15 @@ func TestConn_DoReturnsErrorIfDeadlineBeforeRetry(t *testing.T) {
 }
 
 func TestConn_DoCanceledBeforeRetry(t *testing.T) {
-	answered := make(chan struct{})
+	responded := make(chan struct{})
 	conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "50")
 		w.WriteHeader(http.StatusTooManyRequests)
-		close(answered)
+		close(responded)
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("the user left")
-	go func() { <-answered; cancel(reason) }()
+	go func() { <-responded; cancel(reason) }()
 	_, err := conn.Do(ctx, &transport.Request{Path: "/api"})
 	require.Error(t, err)
 	require.ErrorIs(t, err, context.Canceled)
@@ -314,9 +314,9 @@ func TestOptions_OnAttemptReportsRetriesAndDelays(t *testing.T) {
 		asked := 0
 		conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
 			if asked++; asked == 1 {
-				return answer(req, http.StatusTooManyRequests, "", "Retry-After", "1"), nil
+				return newResponse(req, http.StatusTooManyRequests, "", "Retry-After", "1"), nil
 			}
-			return answer(req, http.StatusOK, ""), req.Context().Err()
+			return newResponse(req, http.StatusOK, ""), req.Context().Err()
 		})}, &transport.Options{OnAttempt: func(_ context.Context, a transport.Attempt) { attempts = append(attempts, a) }})
 		require.NoError(t, err)
 		require.NoError(t, do(t, conn, &transport.Request{Path: "/api/v1/pods?labelSelector=s3cret"}))

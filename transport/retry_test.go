@@ -33,8 +33,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// answer returns a response whose headers are name and value by turns.
-func answer(req *http.Request, code int, body string, headers ...string) *http.Response {
+// newResponse returns a response whose headers are name and value by turns.
+func newResponse(req *http.Request, code int, body string, headers ...string) *http.Response {
 	response := &http.Response{
 		StatusCode: code, Status: http.StatusText(code), Header: http.Header{}, Request: req, Body: io.NopCloser(strings.NewReader(body)),
 	}
@@ -50,7 +50,7 @@ func TestConn_DoWaitsBetweenRetries(t *testing.T) {
 			var posts []time.Time
 			conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
 				posts = append(posts, time.Now())
-				return answer(req, http.StatusServiceUnavailable, "", "Retry-After", retryAfter), nil
+				return newResponse(req, http.StatusServiceUnavailable, "", "Retry-After", retryAfter), nil
 			})}, nil)
 			require.NoError(t, err)
 			_, err = conn.Do(t.Context(), &transport.Request{Method: http.MethodPost, Path: "/x", Body: []byte("{}")})
@@ -151,8 +151,8 @@ func TestConn_DoEscapesProxysStatusLine(t *testing.T) {
 	require.ErrorContains(t, err, `go away`)
 }
 
-// hijacked serves raw connections: answer gets each request's connection and closes it when it returns.
-func hijacked(t *testing.T, answer func(attempt int, conn net.Conn)) (conn *transport.Conn, attempts *atomic.Int32) {
+// hijacked serves raw connections: respond gets each request's connection and closes it when it returns.
+func hijacked(t *testing.T, newResponse func(attempt int, conn net.Conn)) (conn *transport.Conn, attempts *atomic.Int32) {
 	t.Helper()
 	attempts = &atomic.Int32{}
 	conn = serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -161,7 +161,7 @@ func hijacked(t *testing.T, answer func(attempt int, conn net.Conn)) (conn *tran
 			return
 		}
 		defer func() { _ = raw.Close() }()
-		answer(int(attempts.Add(1)), raw)
+		newResponse(int(attempts.Add(1)), raw)
 	})
 	return conn, attempts
 }

@@ -224,7 +224,7 @@ func TestConn_UpgradeReturnsRejections(t *testing.T) {
 	assert.NotContains(t, err.Error(), "s3cret")
 }
 
-func TestConn_UpgradeTimesOutWithoutAnswer(t *testing.T) {
+func TestConn_UpgradeTimesOutWithoutResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
 			<-req.Context().Done()

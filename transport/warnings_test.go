@@ -43,7 +43,7 @@ func TestCollectWarnings_Nested(t *testing.T) {
 	var warned []string
 	options := &transport.Options{OnWarning: func(_ context.Context, text string) { warned = append(warned, text) }, RepeatWarnings: true}
 	conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-		return answer(req, http.StatusOK, "", "Warning", `299 - "`+req.URL.Query().Get("text")+`"`), nil
+		return newResponse(req, http.StatusOK, "", "Warning", `299 - "`+req.URL.Query().Get("text")+`"`), nil
 	})}, options)
 	require.NoError(t, err)
 	outerCtx, outer := transport.CollectWarnings(t.Context())
@@ -63,7 +63,7 @@ func TestCollectWarnings_Nested(t *testing.T) {
 
 func TestCollectWarnings_Bounded(t *testing.T) {
 	conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-		return answer(req, http.StatusOK, "", "Warning", `299 - "`+req.URL.Query().Get("n")+strings.Repeat("w", 8<<10)+`"`), nil
+		return newResponse(req, http.StatusOK, "", "Warning", `299 - "`+req.URL.Query().Get("n")+strings.Repeat("w", 8<<10)+`"`), nil
 	})}, nil)
 	require.NoError(t, err)
 	ctx, warnings := transport.CollectWarnings(t.Context())

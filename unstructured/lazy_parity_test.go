@@ -27,7 +27,7 @@ func assertLazyParity(t testing.TB, data []byte) {
 	assertLazyIs(t, want, l)
 }
 
-// assertLazyIs checks that l answers what want does.
+// assertLazyIs checks that l has the values of want.
 func assertLazyIs(t testing.TB, want *Object, l *Lazy) {
 	t.Helper()
 	got, err := l.Object()

@@ -151,7 +151,7 @@ func (c *copier) getNamespaces(ctx context.Context, handle *dynamic.Handle[unstr
 	return nil
 }
 
-// isOmission reports whether the server has answered without objects, because they are forbidden or their server is unavailable.
+// isOmission reports whether the server has sent no objects, because they are forbidden or their server is unavailable.
 func isOmission(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err)

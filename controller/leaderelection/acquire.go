@@ -28,7 +28,7 @@ type candidate struct {
 	observed    record    // the last read state of the Lease
 	observedAt  time.Time // when observed last changed, by the local clock: remote clocks do not count
 	leader      string    // the last argument of OnNewLeader
-	answered    bool      // the server has responded once
+	responded   bool      // the server has responded once
 	denials     retry.Denials
 	lastFailure string // the text of the last logged error
 
@@ -79,7 +79,7 @@ func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
 func (c *candidate) isRetryable(err error) bool {
 	var read *readError
 	switch {
-	case c.answered && (errors.As(err, &read) || retry.IsPathNotFound(err)):
+	case c.responded && (errors.As(err, &read) || retry.IsPathNotFound(err)):
 		return true
 	case retry.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(err, context.DeadlineExceeded): // of the attempt
 		return true
@@ -115,7 +115,7 @@ func (c *candidate) tryAcquire(ctx context.Context) (held bool, err error) {
 	if err != nil {
 		return false, &readError{err}
 	}
-	c.answered = true
+	c.responded = true
 	observed, err := c.observe(lease)
 	if err != nil {
 		return false, retry.Terminal(err)
@@ -186,7 +186,7 @@ func (c *candidate) create(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c.answered = true
+	c.responded = true
 	c.lease = lease
 	c.deadline.Renew(now)
 	return true, nil

@@ -459,7 +459,7 @@ func TestRun_WaitsForEarlierProcess(t *testing.T) {
 	})
 }
 
-// TestRun_ReturnsTerminalErrors has the server give the same answer to all requests of a method.
+// TestRun_ReturnsTerminalErrors has the server send the same response to all requests of a method.
 func TestRun_ReturnsTerminalErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method  string
@@ -520,7 +520,7 @@ func TestRun_RejectsMalformedLease(t *testing.T) {
 	})
 }
 
-// TestRun_RetriesTransientErrors rejects one request, of a candidate that has not been answered before or of a leader.
+// TestRun_RetriesTransientErrors rejects one request, of a candidate without an earlier response or of a leader.
 func TestRun_RetriesTransientErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method  string
@@ -566,7 +566,7 @@ func TestRun_RetriesTransientErrors(t *testing.T) {
 	}
 }
 
-// TestRun_CandidateRetriesRejectedReads rejects a candidate that was answered before for a minute.
+// TestRun_CandidateRetriesRejectedReads rejects a candidate with an earlier response for a minute.
 func TestRun_CandidateRetriesRejectedReads(t *testing.T) {
 	for name, respond := range map[string]http.HandlerFunc{
 		"forbidden": scripted.Status(http.StatusForbidden, "Forbidden"), "not served": scripted.NotServed,

@@ -129,7 +129,7 @@ func benchConfigMap() *unstructured.Object {
 	}}
 }
 
-// BenchmarkAPITest_Memory reports the live heap of a server that has answered a request, the second one of the process since the
+// BenchmarkAPITest_Memory reports the live heap of a server that has responded to a request, the second one of the process since the
 // built-in kinds are shared, and the resident memory of the sandbox's etcd and kube-apiserver.
 func BenchmarkAPITest_Memory(b *testing.B) {
 	use := func() *apitest.Server {

@@ -32,7 +32,7 @@ func served(b *testing.B, resources int) string {
 			g, strings.Join(list, ",")))
 	}
 	const form = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[%s]}`
-	answers := map[string][]byte{"/api": fmt.Appendf(nil, form, ""), "/apis": fmt.Appendf(nil, form, strings.Join(groups, ","))}
+	responses := map[string][]byte{"/api": fmt.Appendf(nil, form, ""), "/apis": fmt.Appendf(nil, form, strings.Join(groups, ","))}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		w.Header().Set("ETag", `"1"`)
@@ -40,7 +40,7 @@ func served(b *testing.B, resources int) string {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		_, _ = w.Write(answers[r.URL.Path])
+		_, _ = w.Write(responses[r.URL.Path])
 	}))
 	b.Cleanup(server.Close)
 	return server.URL

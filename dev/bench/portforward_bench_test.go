@@ -106,9 +106,9 @@ func upload(b *testing.B, conn net.Conn) {
 		require.NoError(b, err)
 	}
 	require.NoError(b, conn.(*net.TCPConn).CloseWrite())
-	answer, err := io.ReadAll(conn)
+	response, err := io.ReadAll(conn)
 	require.NoError(b, err)
-	require.Equal(b, fmt.Sprintf("%x  -\n", sum.Sum(nil)), string(answer))
+	require.Equal(b, fmt.Sprintf("%x  -\n", sum.Sum(nil)), string(response))
 }
 
 func forwardWithAnykind(b *testing.B, pods *dynamic.Resource, pod string) string {

@@ -72,16 +72,16 @@ func (m *module) download(ctx context.Context, dir string) error {
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, failed := command.Output() // the output has the error
-	var answer struct{ Sum, Zip, Error string }
-	if err := json.Unmarshal(output, &answer); err != nil {
+	var result struct{ Sum, Zip, Error string }
+	if err := json.Unmarshal(output, &result); err != nil {
 		return fmt.Errorf("download %s: %w: %s", m, cmp.Or(failed, err), strings.TrimSpace(stderr.String()))
 	}
 	switch {
-	case answer.Zip == "": // with a Zip, the error only concerns programs that need a newer Go
-		return fmt.Errorf("download %s: %s", m, answer.Error)
-	case answer.Sum != m.Sum:
-		return fmt.Errorf("download %s: checksum %s is not the one of modules.txt, %s", m, answer.Sum, m.Sum)
+	case result.Zip == "": // with a Zip, the error only concerns programs that need a newer Go
+		return fmt.Errorf("download %s: %s", m, result.Error)
+	case result.Sum != m.Sum:
+		return fmt.Errorf("download %s: checksum %s is not the one of modules.txt, %s", m, result.Sum, m.Sum)
 	}
-	m.Zip = answer.Zip
+	m.Zip = result.Zip
 	return nil
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// History is a run: the epochs of etcd, all observations in the order of their ends, and the answers of the API servers.
+// History is a run: the epochs of etcd, all observations in the order of their ends, and the messages of the API servers.
 type History struct {
 	Epochs       []*Epoch
 	Observers    []*Observer
 	Observations []Observation
-	Answers      []Answer
+	Messages     []Message
 
 	texts []string
 }
@@ -37,7 +37,7 @@ func Properties() []Property {
 		{"progress never runs ahead of the delivered changes", progressBehind},
 		{"Synced follows all objects from before the start", syncedComplete},
 		{"own writes are read", ownWritesRead},
-		{"Wait does not answer from an older state", waitsForward},
+		{"Wait does not return an older state", waitsForward},
 		{"no two reconciles of a key overlap", reconcilesExclusive},
 		{"no leader writes after its successor", leadersExclusive},
 		{"Added and Deleted are paired", changesPaired},
@@ -50,7 +50,7 @@ func Properties() []Property {
 type Violation struct {
 	Property string
 	Text     string
-	// Around has the observations of the same key by the same observer, the answers of the servers to its process, and etcd's events of
+	// Around has the observations of the same key by the same observer, the messages of the servers to its process, and etcd's events of
 	// the key.
 	Around []string
 }
@@ -95,7 +95,7 @@ func (h *History) violationOf(i int, observer *Observer, key ID, revision int64,
 	}
 	v.Around = append(before[max(0, len(before)-contextSize-1):], after...)
 	if observer.Process != 0 {
-		v.Around = append(v.Around, h.answersAround(observer.Process, key, h.Observations[i].End)...)
+		v.Around = append(v.Around, h.messagesAround(observer.Process, key, h.Observations[i].End)...)
 	}
 	for n, epoch := range h.Epochs {
 		for _, e := range around(epoch.of(key), revision) {

@@ -20,7 +20,7 @@ var roles = map[string]Role{
 //
 //	etcd put a 5; follow Added a#uid 5; etcd restore; 12-15 client Update a 7 @5 unknown; settled 5
 //
-// With a "server ADDED a 5", all observers are in the process with the answers.
+// With a "server ADDED a 5", all observers are in the process with the messages.
 func parse(t *testing.T, text string) *History {
 	t.Helper()
 	r := NewRecorder()
@@ -43,9 +43,9 @@ func parse(t *testing.T, text string) *History {
 		case words[0] == "settled":
 			settled = Revision(words[1])
 		case words[0] == "server":
-			answer := response{recorder: r, process: 1, request: r.intern("GET /")}
-			answer.add(words[1], Revision(words[3]), words[2])
-			r.answers[len(r.answers)-1].At = o.End
+			recorded := response{recorder: r, process: 1, request: r.intern("GET /")}
+			recorded.add(words[1], Revision(words[3]), words[2])
+			r.messages[len(r.messages)-1].At = o.End
 		case words[0] == "etcd" && words[1] == "restore":
 			epochs = append(epochs, &Epoch{Begin: o.Begin})
 		case words[0] == "etcd":
@@ -65,7 +65,7 @@ func parse(t *testing.T, text string) *History {
 	}
 	h := r.History(epochs)
 	for _, observer := range h.Observers {
-		observer.Process = uint8(min(1, len(h.Answers)))
+		observer.Process = uint8(min(1, len(h.Messages)))
 	}
 	if settled != 0 {
 		h.Settle(int64(len(items)+1), settled)

@@ -11,7 +11,7 @@ import (
 // maxCheckTime bounds the check of a key. Without a result in time there is no violation.
 const maxCheckTime = 10 * time.Second
 
-// requestsLinearizable checks with porcupine that the requests for a key have an order in which each is answered by the state that
+// requestsLinearizable checks with porcupine that the requests for a key have an order in which each gets a response from the state that
 // the requests before it have left. An epoch with unrecorded revisions is left out: the state after them is unknown.
 func requestsLinearizable(h *History) (found []Violation) {
 	keys := map[ID][]int{}
@@ -140,7 +140,7 @@ func (r *register) model() porcupine.Model {
 	}
 }
 
-// step returns whether a request may be answered in a state, and the next state.
+// step returns whether a request may get its response in a state, and the next state.
 func (r *register) step(state int64, o *Observation) (isLegal bool, next int64) {
 	exists := !r.deleted[state]
 	isMet := exists && state == o.Expected

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Answer is a status, list, object or watch event from an API server to a process.
-type Answer struct {
+// Message is a status, list, object or watch event from an API server to a process.
+type Message struct {
 	At       int64
 	Revision int64 // of the list, object or bookmark
 	Key      ID    // the object's key in etcd, or for a list, bookmark or status the prefix of the requested keys
@@ -26,7 +26,7 @@ type Answer struct {
 	Process  uint8 // as in Observer
 }
 
-// response records the answers in a response.
+// response records the messages of a response.
 type response struct {
 	recorder   *Recorder
 	process    uint8
@@ -49,7 +49,7 @@ func (r *Recorder) RecordResponse(process uint8, resources map[string]string, fr
 	if path[n-2] == "namespaces" {
 		a.namespace = path[n-1] + "/"
 	}
-	a.request = r.intern(fmt.Sprintf("%s GET %s, answered at %s", url.Host, url.RequestURI(), seconds(r.Now())))
+	a.request = r.intern(fmt.Sprintf("%s GET %s, response at %s", url.Host, url.RequestURI(), seconds(r.Now())))
 	a.add(from.Status, 0, "")
 	switch {
 	case from.StatusCode != http.StatusOK:
@@ -73,7 +73,7 @@ func (a *response) add(description string, revision int64, name string) {
 	if name != "" {
 		key = a.prefix + name
 	}
-	r.answers = append(r.answers, Answer{
+	r.messages = append(r.messages, Message{
 		At: r.Now(), Revision: revision, Key: r.internLocked(key), Type: r.internLocked(description), Request: a.request, Process: a.process,
 	})
 }
@@ -191,7 +191,7 @@ func sentBefore(h *History) (found []Violation) {
 		revision int64
 	}
 	sent := map[version]int64{}
-	for _, a := range h.Answers {
+	for _, a := range h.Messages {
 		v := version{a.Process, a.Key, a.Revision}
 		if _, isKnown := sent[v]; !isKnown {
 			sent[v] = a.At
@@ -210,12 +210,12 @@ func sentBefore(h *History) (found []Violation) {
 	return found
 }
 
-// answersAround describes the answers to a process around a time: answers about a key, lists, bookmarks and statuses.
-func (h *History) answersAround(process uint8, key ID, at int64) (texts []string) {
+// messagesAround describes the messages to a process around a time: messages about a key, lists, bookmarks and statuses.
+func (h *History) messagesAround(process uint8, key ID, at int64) (texts []string) {
 	var chosen []int
 	for _, isObject := range []bool{true, false} {
 		var before, after []int
-		for n, a := range h.Answers {
+		for n, a := range h.Messages {
 			isRelevant := a.Key == key
 			if !isObject {
 				isRelevant = strings.HasSuffix(h.texts[a.Key], "/") && strings.HasPrefix(h.texts[key], h.texts[a.Key])
@@ -232,7 +232,7 @@ func (h *History) answersAround(process uint8, key ID, at int64) (texts []string
 	}
 	slices.Sort(chosen)
 	for _, n := range chosen {
-		a := h.Answers[n]
+		a := h.Messages[n]
 		texts = append(texts, fmt.Sprintf("%s server: %s at %d: %s", seconds(a.At), h.texts[a.Type], a.Revision, h.texts[a.Request]))
 	}
 	return texts

@@ -21,7 +21,7 @@ func TestSentBefore_Cases(t *testing.T) {
 		{"sent versions, a write and missing objects", `
 			etcd put a 5; etcd put a 6; etcd delete a 7; server ADDED a 5; follow Added a#1 5; server MODIFIED a 6; server DELETED a 7;
 			follow Deleted a#1 7; reader Read a; writer Wrote a#1 9`},
-		{"no answers are recorded", `etcd put a 5; follow Added a#1 5`},
+		{"no messages are recorded", `etcd put a 5; follow Added a#1 5`},
 	}, []testCase{
 		{"a version that was not sent", `server ADDED a 5; reader Read a#1 6`},
 		{"a version that was sent later", `follow Added a#1 5; server ADDED a 5`},
@@ -29,7 +29,7 @@ func TestSentBefore_Cases(t *testing.T) {
 	})
 }
 
-func TestViolation_HasAnswers(t *testing.T) {
+func TestViolation_HasMessages(t *testing.T) {
 	h := parse(t, `etcd put a 5; etcd put a 7; server ADDED a 7; follow Added a#1 7; server MODIFIED a 5; follow Modified a#1 5`)
 	found := h.Check()
 	require.Len(t, found, 1)
@@ -106,7 +106,7 @@ func TestRecorder_RecordResponse(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, c.body, string(body))
 			var got []string
-			for _, a := range r.answers {
+			for _, a := range r.messages {
 				got = append(got, fmt.Sprint(r.texts[a.Type], " ", strings.TrimPrefix(r.texts[a.Key], "/registry/configmaps/"), " ", a.Revision))
 				assert.Contains(t, r.texts[a.Request], "GET "+c.path)
 			}
@@ -124,5 +124,5 @@ func TestRecorder_IgnoresOtherResponses(t *testing.T) {
 	} {
 		r.RecordResponse(1, map[string]string{"configmaps": "/registry/configmaps/"}, &http.Response{Request: request})
 	}
-	assert.Empty(t, r.answers)
+	assert.Empty(t, r.messages)
 }

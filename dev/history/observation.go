@@ -29,7 +29,7 @@ const (
 	Wrote                          // an accepted write; Revision is the object's, 0 for a deletion of the object at Expected
 	Awaited                        // a WaitForWrites without an error
 	Evaluated                      // an object for which Wait called its condition
-	Answered                       // the answer of Wait; Revision 0 for a deletion
+	Returned                       // the result of Wait; Revision 0 for a deletion
 	Reconciled                     // from Begin to End
 	Led                            // a write that a leader sent at Begin; Revision is the leader's token
 	Get                            // a consistent read from the server; Revision 0 for a missing object
@@ -40,7 +40,7 @@ const (
 )
 
 var kindNames = [...]string{
-	"", "Added", "Modified", "Deleted", "DeletedUnknown", "Relist", "Synced", "Progress", "Read", "Wrote", "Awaited", "Evaluated", "Answered",
+	"", "Added", "Modified", "Deleted", "DeletedUnknown", "Relist", "Synced", "Progress", "Read", "Wrote", "Awaited", "Evaluated", "Returned",
 	"Reconciled", "Led", "Get", "Create", "Update", "Delete", "Settled",
 }
 
@@ -95,7 +95,7 @@ type Recorder struct {
 	ids       map[string]ID
 	texts     []string
 	observers []*Observer
-	answers   []Answer
+	messages  []Message
 	chunks    [][]Observation // full, except the last: a growing slice would be copied
 	count     int
 }
@@ -134,7 +134,7 @@ type Observer struct {
 	Role Role
 	// Scope is the prefix of the observed keys in etcd, such as /registry/configmaps/shop/.
 	Scope string
-	// Process is the process with recorded answers, or 0.
+	// Process is the process with recorded messages, or 0.
 	Process uint8
 
 	recorder *Recorder
@@ -226,7 +226,7 @@ func (r *Recorder) Count() int {
 func (r *Recorder) History(epochs []*Epoch) *History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := &History{Epochs: epochs, Observers: r.observers, Answers: r.answers, texts: r.texts, Observations: make([]Observation, 0, r.count+1)}
+	h := &History{Epochs: epochs, Observers: r.observers, Messages: r.messages, texts: r.texts, Observations: make([]Observation, 0, r.count+1)}
 	for _, chunk := range r.chunks {
 		h.Observations = append(h.Observations, chunk...)
 	}

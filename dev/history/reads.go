@@ -48,7 +48,7 @@ func waitsForward(h *History) (found []Violation) {
 			case o.Revision != 0 && o.Revision < newest:
 				found = append(found, h.violation(i, "revision %d after %d", o.Revision, newest))
 			case o.Revision == 0 && newest != 0 && !h.spansRestore(0, o.End) && !h.epochAt(o.End).deletedAfter(o.Key, newest):
-				found = append(found, h.violation(i, "the answer is a deletion, and the object at %d was not deleted", newest))
+				found = append(found, h.violation(i, "the result is a deletion, and the object at %d was not deleted", newest))
 			}
 			newest = max(newest, o.Revision)
 		}

@@ -21,12 +21,12 @@ func TestOwnWritesRead_Cases(t *testing.T) {
 func TestWaitsForward_Cases(t *testing.T) {
 	assertProperty(t, waitsForward, []testCase{
 		{"newer states, and a deletion", `
-			etcd put a 5; etcd put a 6; etcd delete a 7; wait Evaluated a#1 5; wait Evaluated a#1 5; wait Answered a#1 6;
-			wait Answered a`},
+			etcd put a 5; etcd put a 6; etcd delete a 7; wait Evaluated a#1 5; wait Evaluated a#1 5; wait Returned a#1 6;
+			wait Returned a`},
 	}, []testCase{
 		{"an older state in a call", `wait Evaluated a#1 6; wait Evaluated a#1 5`},
-		{"an older answer in a later call", `wait Answered a#1 6; wait Answered a#1 5`},
-		{"an object that was not deleted", `etcd put a 5; wait Evaluated a#1 5; wait Answered a`},
+		{"an older result in a later call", `wait Returned a#1 6; wait Returned a#1 5`},
+		{"an object that was not deleted", `etcd put a 5; wait Evaluated a#1 5; wait Returned a`},
 	})
 }
 

@@ -80,13 +80,13 @@ func (s *storm) wait(p *process, name string) {
 		waiting, cancel := context.WithTimeout(s.acting, time.Second)
 		if rand.IntN(3) == 0 {
 			if _, err := handle.Wait(waiting, target, dynamic.Deleted()); err == nil {
-				o.Note(s.namespaces[0]+"/"+target, "", Observation{Kind: Answered})
+				o.Note(s.namespaces[0]+"/"+target, "", Observation{Kind: Returned})
 			}
-		} else if answer, err := handle.Wait(waiting, target, dynamic.Matches("drawn", func(obj *unstructured.Object) (bool, error) {
+		} else if recorded, err := handle.Wait(waiting, target, dynamic.Matches("drawn", func(obj *unstructured.Object) (bool, error) {
 			o.Object(obj, Observation{Kind: Evaluated})
 			return rand.IntN(3) == 0, nil
 		})); err == nil {
-			o.Object(answer, Observation{Kind: Answered})
+			o.Object(recorded, Observation{Kind: Returned})
 		}
 		cancel()
 	}
@@ -133,7 +133,7 @@ func (s *storm) request(handles []*dynamic.Resource, name string) {
 	}
 }
 
-// outcome returns the outcome of a request. A missing object is the accepted answer of a Get. A missing namespace rejects a Create for another reason.
+// outcome returns the outcome of a request. A Get may find no object. A missing namespace rejects a Create for another reason.
 func outcome(of Kind, err error) Outcome {
 	switch {
 	case err == nil, of == Get && apierrors.IsNotFound(err):

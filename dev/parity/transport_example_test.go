@@ -48,7 +48,7 @@ func clusterOfOnePod(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return
 	}
-	answers := map[string]string{
+	responses := map[string]string{
 		"/api": `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
 			{"resource":"pods","responseKind":{"version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod",
 			 "shortNames":["po"],"verbs":["get","list"]}]}]}]}`,
@@ -60,5 +60,5 @@ func clusterOfOnePod(w http.ResponseWriter, r *http.Request) {
 		contentType += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	}
 	w.Header().Set("Content-Type", contentType)
-	_, _ = io.WriteString(w, answers[r.URL.Path])
+	_, _ = io.WriteString(w, responses[r.URL.Path])
 }

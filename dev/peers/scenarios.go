@@ -32,7 +32,7 @@ var scenarios = []scenario{
 	{issue: 27004, foundBy: "hongchaodeng", play: deletedInBacklog,
 		text: "An object is created and deleted while the store still handles the initial list."},
 	{issue: 59848, foundBy: "smarterclayton", play: restartedAtStaleServer,
-		text: "A client restarts, and an API server answers whose watch cache is behind: a deleted object is there again."},
+		text: "A client restarts, and its requests go to an API server whose watch cache is behind: a deleted object is there again."},
 	{issue: 79610, foundBy: "liggitt", kind: widgets, play: definitionDeleted,
 		text: "A definition is deleted while the connection is broken: its objects stay, and requests get 404 for ever."},
 	{issue: 83911, foundBy: "matte21", play: recreatedInBacklog,

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// server is an API server. Lists without a resourceVersion and lists at an exact resourceVersion are answered from the world.
-// Watches and the remaining lists are answered from its watch cache. The fields describe the watch cache. They are changed by set.
+// server is an API server. Lists without a resourceVersion and lists at an exact resourceVersion are served from the world.
+// Watches and the remaining lists are served from its watch cache. The fields describe the watch cache. They are changed by set.
 type server struct {
 	world *world
 	kind  kind
@@ -39,7 +39,7 @@ type server struct {
 	window int64
 	// isGone stops serving the resource: its definition is deleted.
 	isGone bool
-	// nextWatch answers the next watch that is not a WatchList.
+	// nextWatch serves the next watch that is not a WatchList.
 	nextWatch http.HandlerFunc
 	// streams are the ends of open watches: each receives the event that ends the watch, "" for none.
 	streams map[chan string]bool
@@ -190,7 +190,7 @@ func (s *server) reject(w http.ResponseWriter, wanted, current int64) {
 func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	isWatchList := r.URL.Query().Get("sendInitialEvents") == "true"
 	s.mu.Lock()
-	answer := s.nextWatch
+	next := s.nextWatch
 	noWatchList := s.noWatchList
 	noInitialEnd := s.noInitialEnd
 	if !isWatchList {
@@ -200,8 +200,8 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isWatchList && noWatchList:
 		respond(w, http.StatusUnprocessableEntity, status(http.StatusUnprocessableEntity, "Invalid", "sendInitialEvents is forbidden"))
-	case !isWatchList && answer != nil:
-		answer(w, r)
+	case !isWatchList && next != nil:
+		next(w, r)
 	default:
 		newStream(s, r, isWatchList && !noInitialEnd).serve(w)
 	}
@@ -253,7 +253,7 @@ func discoveryDocument(root string) string {
 type front struct {
 	gate    sync.RWMutex // locked while no request is accepted
 	mu      sync.Mutex
-	servers []*server // the last server answers
+	servers []*server // the last server serves requests
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -61,17 +61,17 @@ func copyTree(from, to string, wanted func(name string) bool) error {
 // download returns the folder of a module in Go's module cache. A checksum other than the pinned checksum is an error.
 func download(ctx context.Context, module string, pinned version) (string, error) {
 	output, failed := goCommand(ctx, os.TempDir(), "mod", "download", "-json", module+"@"+pinned.Version)
-	var answer struct{ Dir, Sum, Error string }
-	if err := json.Unmarshal(output, &answer); err != nil {
+	var result struct{ Dir, Sum, Error string }
+	if err := json.Unmarshal(output, &result); err != nil {
 		return "", cmp.Or(failed, err)
 	}
 	switch {
-	case answer.Dir == "":
-		return "", errors.New(answer.Error)
-	case answer.Sum != pinned.Sum:
-		return "", fmt.Errorf("%s@%s: checksum %s, versions.txt has %s", module, pinned.Version, answer.Sum, pinned.Sum)
+	case result.Dir == "":
+		return "", errors.New(result.Error)
+	case result.Sum != pinned.Sum:
+		return "", fmt.Errorf("%s@%s: checksum %s, versions.txt has %s", module, pinned.Version, result.Sum, pinned.Sum)
 	}
-	return answer.Dir, nil
+	return result.Dir, nil
 }
 
 // copyOthers copies the folders of other modules.

@@ -20,6 +20,9 @@ import (
 // glossary.
 var bannedWords = map[string]string{
 	"alarm":    "idle timeout",
+	"answer":   "response",
+	"answered": "responded",
+	"answers":  "responses",
 	"asks":     "credential, authenticator",
 	"beat":     "ping",
 	"beside":   "previous version",

@@ -213,7 +213,7 @@ func TestDenials_TransientForGraceOnly(t *testing.T) {
 		assert.True(t, d.Record(apierrors.NewUnauthorized("starting")))
 		time.Sleep(time.Nanosecond)
 		assert.False(t, d.Record(denied))
-		assert.False(t, d.Record(nil), "an answer ends the series")
+		assert.False(t, d.Record(nil), "a response ends the series")
 		assert.True(t, d.Record(denied))
 		d.Grace = time.Second
 		time.Sleep(time.Second)

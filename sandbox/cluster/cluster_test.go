@@ -209,7 +209,7 @@ func testControlSocket(t *testing.T, c *Cluster) {
 		_, _ = io.Copy(body, response.Body)
 		response.Body.Close()
 		if response.StatusCode != call.code || !strings.Contains(body.String(), call.want) {
-			t.Errorf("%s %s answered %d %s, want %d and %s", call.method, call.path, response.StatusCode, body, call.code, call.want)
+			t.Errorf("%s %s responded with %d %s, want %d and %s", call.method, call.path, response.StatusCode, body, call.code, call.want)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (c *caller) send(method, path string, body, result any) int {
 func (c *caller) must(method, path string, body, result any) {
 	c.t.Helper()
 	if code := c.send(method, path, body, result); code != http.StatusOK {
-		c.t.Fatalf("%s %s answered %d", method, path, code)
+		c.t.Fatalf("%s %s responded with %d", method, path, code)
 	}
 }
 

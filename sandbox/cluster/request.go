@@ -96,7 +96,7 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("%s %s answered %d: %.300s", e.method, e.url, e.code, e.body)
+	return fmt.Sprintf("%s %s responded with %d: %.300s", e.method, e.url, e.code, e.body)
 }
 
 // create creates an object on the first API server, unless it exists.

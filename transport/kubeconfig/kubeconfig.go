@@ -94,7 +94,7 @@ type Preferences struct {
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. Its Args and Env may hold
 // secrets.
 type Exec struct {
-	// APIVersion is [ExecV1] or [ExecV1Beta1]; the program answers in the same version.
+	// APIVersion is [ExecV1] or [ExecV1Beta1]; the program prints the same version.
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Command is a path, or a name to look up in PATH. [Parse] makes a relative path absolute.
 	Command string   `json:"command"`

@@ -77,8 +77,8 @@ func echo(port, text string) (string, error) {
 		return "", err
 	}
 	_ = conn.(*net.TCPConn).CloseWrite()
-	answer, err := io.ReadAll(conn)
-	return string(answer), err
+	response, err := io.ReadAll(conn)
+	return string(response), err
 }
 
 // After the deletion of the forwarded pod, clients reach a second pod of the service.

@@ -329,7 +329,7 @@ func serverThroughProxy(t *testing.T) (server string, cut func()) {
 }
 
 // serverThroughLimit is serverThroughProxy with a function for copying the responses.
-func serverThroughLimit(t *testing.T, answer func(in, out net.Conn)) (server string, cut func()) {
+func serverThroughLimit(t *testing.T, respond func(in, out net.Conn)) (server string, cut func()) {
 	t.Helper()
 	conn := client.Resource(t, client.Connect(t, "admin"), "pods").Conn()
 	to, err := url.Parse(conn.Server())
@@ -360,7 +360,7 @@ func serverThroughLimit(t *testing.T, answer func(in, out net.Conn)) (server str
 			mu.Lock()
 			open = append(open, in, out)
 			mu.Unlock()
-			pumps.Go(func() { answer(in, out); _ = in.Close() })
+			pumps.Go(func() { respond(in, out); _ = in.Close() })
 			pumps.Go(func() { _, _ = io.Copy(out, in); _ = out.Close() })
 		}
 	})

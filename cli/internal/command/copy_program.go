@@ -42,7 +42,7 @@ type Copy struct {
 // NewCopy returns a Copy with the flag --copy in fs.
 func (s *State) NewCopy(fs *pflag.FlagSet) *Copy {
 	c := &Copy{state: s}
-	fs.StringVar(&c.program, "copy", "", "The program that serves a copy of the cluster, or off. It answers what a dry run cannot: objects in namespaces and of kinds of the same files. The default is "+copyProgram+" beside anyctl or on PATH.")
+	fs.StringVar(&c.program, "copy", "", "The program that serves a copy of the cluster, or off. It checks what a dry run cannot: objects in namespaces and of kinds of the same files. The default is "+copyProgram+" beside anyctl or on PATH.")
 	return c
 }
 

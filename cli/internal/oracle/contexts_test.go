@@ -98,7 +98,7 @@ func TestAnyctl_WatchSeveralContexts(t *testing.T) {
 	}
 }
 
-// TestAnyctl_SilentCluster reads the rows of a cluster while another accepts connections and never answers.
+// TestAnyctl_SilentCluster reads the rows of a cluster while another accepts connections and never responds.
 func TestAnyctl_SilentCluster(t *testing.T) {
 	o := newPrograms(t)
 	o.fixtures = client.NewNamespace(t, o.client)

@@ -39,7 +39,7 @@ func start(ctx context.Context, path, kubeconfig string) (*process, error) {
 	return p, p.command.Start()
 }
 
-func (p *process) send(command string, args ...string) (a library.Answer, err error) {
+func (p *process) send(command string, args ...string) (a library.Result, err error) {
 	if _, err := fmt.Fprintln(p.in, strings.Join(append([]string{command}, args...), "\t")); err != nil {
 		return a, err
 	}

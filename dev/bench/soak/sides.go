@@ -65,11 +65,11 @@ func start(ctx context.Context, name, path string, config *soak.Config) (*proces
 }
 
 // send writes a command and decodes the response.
-func (p *process) send(command string, answer any) error {
+func (p *process) send(command string, result any) error {
 	if _, err := fmt.Fprintln(p.in, command); err != nil {
 		return fmt.Errorf("%s: %s: %w: %s", p.name, command, err, p.logTail())
 	}
-	if err := p.out.Decode(answer); err != nil {
+	if err := p.out.Decode(result); err != nil {
 		return fmt.Errorf("%s: %s: %w: %s", p.name, command, err, p.logTail())
 	}
 	return nil

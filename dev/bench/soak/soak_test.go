@@ -103,7 +103,7 @@ func TestSilentProxy_DropsWhileFrozenAndAfter(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
-	answers := func(conn net.Conn) error {
+	responds := func(conn net.Conn) error {
 		_, err := conn.Write([]byte("x"))
 		require.NoError(t, err)
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(200*time.Millisecond)))
@@ -111,13 +111,13 @@ func TestSilentProxy_DropsWhileFrozenAndAfter(t *testing.T) {
 		return err
 	}
 	old := dial()
-	require.NoError(t, answers(old))
+	require.NoError(t, responds(old))
 	proxy.set(true)
-	assert.ErrorIs(t, answers(old), os.ErrDeadlineExceeded)
-	assert.ErrorIs(t, answers(dial()), os.ErrDeadlineExceeded, "a new connection is silent as well")
+	assert.ErrorIs(t, responds(old), os.ErrDeadlineExceeded)
+	assert.ErrorIs(t, responds(dial()), os.ErrDeadlineExceeded, "a new connection is silent as well")
 	proxy.set(false)
-	assert.ErrorIs(t, answers(old), os.ErrDeadlineExceeded, "a silent connection stays so")
-	assert.NoError(t, answers(dial()))
+	assert.ErrorIs(t, responds(old), os.ErrDeadlineExceeded, "a silent connection stays so")
+	assert.NoError(t, responds(dial()))
 }
 
 func TestResult_WritesBetweenMarks(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 
 // TestDiskCache_WrittenByClientGo reads a cache that client-go wrote.
 func TestDiskCache_WrittenByClientGo(t *testing.T) {
-	for name, answers := range cachedServers() {
+	for name, responses := range cachedServers() {
 		t.Run(name, func(t *testing.T) {
-			server := serveCached(t, answers)
+			server := serveCached(t, responses)
 			dir := t.TempDir()
 			_, _, err := discoverytest.ClientGoCached(t, server.URL, dir).ServerGroupsAndResources()
 			require.NoError(t, err)
@@ -36,9 +36,9 @@ func TestDiskCache_WrittenByClientGo(t *testing.T) {
 
 // TestDiskCache_ReadByClientGo writes a cache with anykind.
 func TestDiskCache_ReadByClientGo(t *testing.T) {
-	for name, answers := range cachedServers() {
+	for name, responses := range cachedServers() {
 		t.Run(name, func(t *testing.T) {
-			server := serveCached(t, answers)
+			server := serveCached(t, responses)
 			dir := t.TempDir()
 			wantGroups, wantLists, err := discoverytest.ClientGoCached(t, server.URL, t.TempDir()).ServerGroupsAndResources()
 			require.NoError(t, err)
@@ -61,9 +61,9 @@ func TestDiskCache_ReadByClientGo(t *testing.T) {
 
 // TestDiskCache_EmptyListsAreNotCached checks that client-go finds no empty list in anykind's cache, as in its own.
 func TestDiskCache_EmptyListsAreNotCached(t *testing.T) {
-	answers := cachedServers()["group by group"]
-	answers["/apis/apps/v1beta1"] = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1beta1","resources":[]}`
-	server := serveCached(t, answers)
+	responses := cachedServers()["group by group"]
+	responses["/apis/apps/v1beta1"] = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1beta1","resources":[]}`
+	server := serveCached(t, responses)
 	dir := t.TempDir()
 	asked, err := cachedIn(t, server.URL, dir).Refresh(t.Context())
 	require.NoError(t, err)

@@ -15,12 +15,12 @@ type cachedServer struct {
 }
 
 // serveCached serves documents by path, and 404 elsewhere.
-func serveCached(t *testing.T, answers map[string]string) *cachedServer {
+func serveCached(t *testing.T, responses map[string]string) *cachedServer {
 	t.Helper()
 	server := &cachedServer{}
 	server.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		server.requests.Add(1)
-		body, ok := answers[r.URL.Path]
+		body, ok := responses[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)
 			return

@@ -35,8 +35,8 @@ func TestMapper_RealServersNamesAsKubectl(t *testing.T) {
 			return "", err
 		}
 		defer response.Body.Close()
-		answer, err := io.ReadAll(response.Body)
-		return string(answer), err
+		text, err := io.ReadAll(response.Body)
+		return string(text), err
 	}, append(corpus.Definitions(t, 300), corpus.Synthetic(t)...))
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)

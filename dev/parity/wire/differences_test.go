@@ -6,14 +6,14 @@ import "strings"
 type meantDifference struct{ difference, reason string }
 
 const (
-	noOptions  = "Without options there is nothing to say: the server's defaults are the same without a body."
-	ownKind    = "An object without a kind gets the resource's: what a server stores and logs is then clear from the request alone."
-	byPages    = "The iterator requests pages, so that neither side ever holds the whole list; so does client-go's pager."
-	noProtobuf = "anykind reads JSON unless transport.Options.Protobuf is set. The parameters' order says nothing to a server; it is the one that kubectl uses for tables."
-	answered   = "The response to a delete is returned, so metadata alone is requested; client-go's metadata client drops the response."
-	noBeta     = "Tables of v1beta1 are of servers before 1.15."
-	byPath     = "The path names the service account of the token, and the server takes it from there."
-	oneTimeout = "client-go's metadata client sends the same time-out twice; a server reads timeoutSeconds for a watch."
+	noOptions      = "Without options there is nothing to say: the server's defaults are the same without a body."
+	ownKind        = "An object without a kind gets the resource's: what a server stores and logs is then clear from the request alone."
+	byPages        = "The iterator requests pages, so that neither side ever holds the whole list; so does client-go's pager."
+	noProtobuf     = "anykind reads JSON unless transport.Options.Protobuf is set. The parameters' order says nothing to a server; it is the one that kubectl uses for tables."
+	deleteResponse = "The response to a delete is returned, so metadata alone is requested; client-go's metadata client drops the response."
+	noBeta         = "Tables of v1beta1 are of servers before 1.15."
+	byPath         = "The path names the service account of the token, and the server takes it from there."
+	oneTimeout     = "client-go's metadata client sends the same time-out twice; a server reads timeoutSeconds for a watch."
 )
 
 const (
@@ -60,8 +60,8 @@ var meantDifferences = map[string][]meantDifference{
 		partialAccept,
 		{"query: " + watchQuery + "&timeoutSeconds=30&watch=true | " + watchQuery + "&timeout=30s&timeoutSeconds=30&watch=true", oneTimeout},
 	},
-	"delete, metadata":              {{"accept: " + partial + " | " + cgAny, answered}},
-	"delete a collection, metadata": {{"accept: " + partialList + " | " + cgAny, answered}},
+	"delete, metadata":              {{"accept: " + partial + " | " + cgAny, deleteResponse}},
+	"delete a collection, metadata": {{"accept: " + partialList + " | " + cgAny, deleteResponse}},
 	"get a table":                   {tableAccept},
 	"list a table":                  {tableAccept},
 	"watch a table":                 {tableAccept},

@@ -119,7 +119,7 @@ func newWireServer(t *testing.T) *wireServer {
 		server.record(r)
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") == "" {
-			_, _ = io.WriteString(w, wireAnswer(r))
+			_, _ = io.WriteString(w, wireResponse(r))
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -152,8 +152,8 @@ func (s *wireServer) recorded(t *testing.T) []wireRequest {
 	return requests
 }
 
-// wireAnswer returns a response that all clients can decode.
-func wireAnswer(r *http.Request) string {
+// wireResponse returns a response that all clients can decode.
+func wireResponse(r *http.Request) string {
 	const metadata = `"metadata":{"name":"web","namespace":"shop","resourceVersion":"7"}`
 	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	last := segments[len(segments)-1]

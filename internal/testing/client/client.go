@@ -101,7 +101,7 @@ func Send(conn *transport.Conn) cluster.SendFunc {
 			return "", err
 		}
 		defer response.Body.Close()
-		answer, err := io.ReadAll(response.Body)
-		return string(answer), err
+		text, err := io.ReadAll(response.Body)
+		return string(text), err
 	}
 }

@@ -1,5 +1,5 @@
 // Package planscenario has sets of objects whose plan is compared with the cluster after the apply. Tests of package plan run the
-// scenarios that the server's dry run can answer. Tests of module apitest run all of them, with a copy of the cluster.
+// scenarios that the server's dry run can check. Tests of module apitest run all of them, with a copy of the cluster.
 package planscenario
 
 import (
@@ -33,7 +33,7 @@ type Scenario struct {
 	Objects       string
 	// Want are the changes: "create ConfigMap a". nil is not compared.
 	Want []string
-	// NeedsCopy is set if the server cannot answer.
+	// NeedsCopy is set if the server's dry run cannot check the scenario.
 	NeedsCopy bool
 	Force     bool
 	// IsSet plans and applies the objects as a set, also Setup.

@@ -30,7 +30,7 @@ type Workload struct {
 	Writers  int           // at the same time
 	Writes   int           // of each
 	MaxDelay time.Duration // at most, between two of them
-	Reach    int           // within how many bytes answers are cut
+	Reach    int           // within how many bytes responses are cut
 }
 
 // name returns the name of the n-th object.

@@ -8,16 +8,16 @@ import (
 
 // Pair is a connection: a data stream and an error stream. It is safe for concurrent use.
 type Pair struct {
-	session  *Session
-	port     uint16
-	to       Receiver
-	answered chan struct{} // closed when the node has accepted both streams, or failed with err
+	session *Session
+	port    uint16
+	to      Receiver
+	done    chan struct{} // closed when the node has accepted both streams, or failed with err
 
 	dataID, errorID uint32
 
 	// Guarded by the session's mu.
 	err             error
-	isAnswered      bool
+	isDone          bool
 	opened          bool    // the opening frames are written, or about to be
 	replied         [2]bool // the node has accepted the error stream, the data stream
 	queued          int     // queued messages of data
@@ -115,12 +115,12 @@ func (s *Session) forgetLocked(p *Pair) {
 	delete(s.pairs, p.errorID)
 }
 
-// answerLocked ends Open, once: with an error, unless the node has accepted the pair.
-func (p *Pair) answerLocked(err error) {
-	if !p.isAnswered {
-		p.isAnswered = true
+// finishLocked ends Open, once: with an error, unless the node has accepted the pair.
+func (p *Pair) finishLocked(err error) {
+	if !p.isDone {
+		p.isDone = true
 		p.err = err
-		close(p.answered)
+		close(p.done)
 	}
 }
 
@@ -128,8 +128,8 @@ func (p *Pair) answerLocked(err error) {
 func (p *Pair) acceptLocked(streams ...uint32) {
 	p.replied[0] = p.replied[0] || slices.Contains(streams, p.errorID)
 	p.replied[1] = p.replied[1] || slices.Contains(streams, p.dataID)
-	if p.replied == [2]bool{true, true} && !p.isAnswered {
+	if p.replied == [2]bool{true, true} && !p.isDone {
 		p.session.hasAccepted = true
-		p.answerLocked(nil)
+		p.finishLocked(nil)
 	}
 }

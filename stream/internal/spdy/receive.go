@@ -161,7 +161,7 @@ func (s *Session) receiveReset(stream, status uint32) {
 		return
 	}
 	s.mu.Lock()
-	pair.answerLocked(fmt.Errorf("the node refused the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
+	pair.finishLocked(fmt.Errorf("the node refused the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
 	s.mu.Unlock()
 	if stream == pair.dataID {
 		pair.to.Reset(status)
@@ -208,7 +208,7 @@ func (s *Session) receivePing(number uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number%2 == 1 {
-		s.answersPings = true
+		s.respondsToPings = true
 		return
 	}
 	s.pong = number
@@ -223,7 +223,7 @@ func (s *Session) receiveGoAway(last uint32) {
 	s.mu.Lock()
 	dropped := s.pairsLocked(last)
 	for _, pair := range dropped {
-		pair.answerLocked(ErrRetired)
+		pair.finishLocked(ErrRetired)
 		s.endedByNodeLocked(pair)
 	}
 	s.retireLocked()

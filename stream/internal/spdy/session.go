@@ -120,19 +120,19 @@ type Session struct {
 
 	lastRead atomic.Int64 // time of the last bytes from the node; 0 while a receiver without room stops reading
 
-	mu           sync.Mutex
-	pairs        map[uint32]*Pair // by the numbers of both streams
-	lastID       uint32           // the last stream of this side
-	hasOpened    bool             // the first stream is opened
-	hasAccepted  bool             // the node has accepted a pair
-	answersPings bool             // the node has responded to a ping
-	live         int              // pairs not closed by this side
-	halfClosed   int              // pairs closed by this side, but not by the node
-	discarded    int              // bytes for closed pairs
-	retired      bool
-	closing      bool // the close message is due or sent
-	closeTimer   *time.Timer
-	err          error
+	mu              sync.Mutex
+	pairs           map[uint32]*Pair // by the numbers of both streams
+	lastID          uint32           // the last stream of this side
+	hasOpened       bool             // the first stream is opened
+	hasAccepted     bool             // the node has accepted a pair
+	respondsToPings bool             // the node has responded to a ping
+	live            int              // pairs not closed by this side
+	halfClosed      int              // pairs closed by this side, but not by the node
+	discarded       int              // bytes for closed pairs
+	retired         bool
+	closing         bool // the close message is due or sent
+	closeTimer      *time.Timer
+	err             error
 	outbox
 }
 
@@ -169,7 +169,7 @@ func (s *Session) Open(ctx context.Context, port uint16, to Receiver) (*Pair, er
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-pair.answered:
+	case <-pair.done:
 		if err = pair.err; err == nil {
 			return pair, nil
 		}
@@ -197,7 +197,7 @@ func (s *Session) enqueue(port uint16, to Receiver) (*Pair, time.Duration, error
 		return nil, 0, ErrRetired
 	}
 	pair := &Pair{
-		session: s, port: port, to: to, answered: make(chan struct{}), errorID: s.lastID + 2, dataID: s.lastID + 4,
+		session: s, port: port, to: to, done: make(chan struct{}), errorID: s.lastID + 2, dataID: s.lastID + 4,
 	}
 	if s.lastID == 0 {
 		pair.errorID = 1
@@ -244,7 +244,7 @@ func (s *Session) Retire() {
 func (s *Session) retireLocked() {
 	s.retired = true
 	for _, pair := range s.openings {
-		pair.answerLocked(ErrRetired)
+		pair.finishLocked(ErrRetired)
 	}
 	s.openings = nil
 	s.closeIfUnusedLocked()
@@ -291,7 +291,7 @@ func (s *Session) Close(err error) {
 		s.pairs = map[uint32]*Pair{}
 		s.outbox = outbox{}
 		for _, pair := range open {
-			pair.answerLocked(err)
+			pair.finishLocked(err)
 		}
 		s.mu.Unlock()
 		close(s.done)

@@ -165,7 +165,7 @@ func TestSession_FloodOfPingsIsBounded(t *testing.T) {
 		assert.LessOrEqual(t, cap(s.rejections)+cap(s.data)+cap(s.endings), 4*maxQueued)
 		frames := w.frames(t)
 		assert.LessOrEqual(t, len(frames), 4)
-		assert.Equal(t, "ping 4", frames[len(frames)-1], "the last ping is answered")
+		assert.Equal(t, "ping 4", frames[len(frames)-1], "the last ping gets its response")
 	})
 }
 
@@ -323,7 +323,7 @@ func TestPair_SendGivesUp(t *testing.T) {
 func TestSession_UnresponsiveNodeEndsIt(t *testing.T) {
 	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		_, to := accept(t, s, w, 1)
-		w.send(appendControl(nil, typePing, 1)) // it answers pings
+		w.send(appendControl(nil, typePing, 1)) // it responds to pings
 		begin := time.Now()
 		<-s.done
 		synctest.Wait()

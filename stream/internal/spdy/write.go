@@ -20,7 +20,7 @@ const (
 
 // errUnresponsive ends a session when the node does not respond although the API server does. It is no time-out in the sense of
 // net.Error: callers would mistake it for their own deadline.
-var errUnresponsive = fmt.Errorf("the node has answered nothing for %v, not even a ping", idleTimeout)
+var errUnresponsive = fmt.Errorf("the node has sent nothing for %v, not even the response to a ping", idleTimeout)
 
 // buffers each hold a message.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, headerSize+MaxData); return &b }}
@@ -106,7 +106,7 @@ func (s *Session) mustClose() bool {
 func (s *Session) tick() {
 	lastRead := s.lastRead.Load()
 	s.mu.Lock()
-	timedOut := s.answersPings && lastRead != 0 && time.Since(time.Unix(0, lastRead)) > idleTimeout
+	timedOut := s.respondsToPings && lastRead != 0 && time.Since(time.Unix(0, lastRead)) > idleTimeout
 	s.pingDue = true
 	s.mu.Unlock()
 	if timedOut {

@@ -43,7 +43,7 @@ const (
 )
 
 // ErrUnresponsive is the error of reading from a peer that sends nothing, not even pongs.
-var ErrUnresponsive = fmt.Errorf("the server has answered nothing for %v, not even a ping: %w", readTimeout, os.ErrDeadlineExceeded)
+var ErrUnresponsive = fmt.Errorf("the server has sent nothing for %v, not even a pong: %w", readTimeout, os.ErrDeadlineExceeded)
 
 // Conn is an open WebSocket with binary messages.
 type Conn struct {

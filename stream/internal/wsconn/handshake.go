@@ -51,10 +51,10 @@ func (h *Handshake) Header() http.Header {
 	}
 }
 
-// Open opens the WebSocket on raw after a response of 101 with the headers in answer. The end of ctx closes it until
+// Open opens the WebSocket on raw after a response of 101 with the headers in response. The end of ctx closes it until
 // [Conn.Detach]. The caller closes the Conn; on failure Open closes raw.
-func (h *Handshake) Open(ctx context.Context, raw net.Conn, answer http.Header) (*Conn, error) {
-	if err := h.check(answer); err != nil {
+func (h *Handshake) Open(ctx context.Context, raw net.Conn, response http.Header) (*Conn, error) {
+	if err := h.check(response); err != nil {
 		_ = raw.Close()
 		return nil, err
 	}
@@ -79,11 +79,11 @@ func (h *Handshake) Open(ctx context.Context, raw net.Conn, answer http.Header) 
 
 // check returns an error unless the server has opened a WebSocket with the protocol:
 // https://www.rfc-editor.org/rfc/rfc6455#section-4.1.
-func (h *Handshake) check(answer http.Header) error {
-	switch protocol := answer.Get("Sec-Websocket-Protocol"); {
-	case !strings.EqualFold(answer.Get("Upgrade"), "websocket"), answer.Get("Sec-Websocket-Accept") != acceptKey(h.key):
+func (h *Handshake) check(response http.Header) error {
+	switch protocol := response.Get("Sec-Websocket-Protocol"); {
+	case !strings.EqualFold(response.Get("Upgrade"), "websocket"), response.Get("Sec-Websocket-Accept") != acceptKey(h.key):
 		return fmt.Errorf("%w: the server does not switch to WebSocket", ErrBadHandshake)
-	case answer.Get("Sec-Websocket-Extensions") != "":
+	case response.Get("Sec-Websocket-Extensions") != "":
 		return fmt.Errorf("%w: the server uses an extension that was not offered", ErrBadHandshake)
 	case protocol != h.protocol:
 		return fmt.Errorf("%w: the server chose the protocol %q, not %s", ErrBadHandshake, sanitize.Text(protocol, 64), h.protocol)
@@ -104,34 +104,34 @@ func acceptKey(key string) string {
 // loopbackConn responds to gorilla's handshake itself, and is the connection after that.
 type loopbackConn struct {
 	net.Conn
-	protocol string
-	request  bytes.Buffer
-	answer   []byte
-	answered bool
+	protocol  string
+	request   bytes.Buffer
+	response  []byte
+	responded bool
 }
 
 func (c *loopbackConn) Write(p []byte) (int, error) {
-	if c.answered {
+	if c.responded {
 		return c.Conn.Write(p)
 	}
 	c.request.Write(p)
 	_, key, found := bytes.Cut(c.request.Bytes(), []byte("\r\nSec-WebSocket-Key: "))
 	if key, _, ended := bytes.Cut(key, []byte("\r\n")); found && ended && bytes.HasSuffix(c.request.Bytes(), []byte("\r\n\r\n")) {
-		c.answer = fmt.Appendf(nil, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		c.response = fmt.Appendf(nil, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 			"Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n", acceptKey(string(key)), c.protocol)
-		c.answered = true
+		c.responded = true
 		c.request = bytes.Buffer{}
 	}
 	return len(p), nil
 }
 
 func (c *loopbackConn) Read(p []byte) (int, error) {
-	if len(c.answer) > 0 {
-		n := copy(p, c.answer)
-		c.answer = c.answer[n:]
+	if len(c.response) > 0 {
+		n := copy(p, c.response)
+		c.response = c.response[n:]
 		return n, nil
 	}
-	if !c.answered {
+	if !c.responded {
 		return 0, io.ErrUnexpectedEOF
 	}
 	return c.Conn.Read(p)

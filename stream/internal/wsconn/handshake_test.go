@@ -17,23 +17,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answerTo returns the headers of a server that opens the WebSocket.
-func answerTo(h *Handshake) http.Header {
+// responseTo returns the headers of a server that opens the WebSocket.
+func responseTo(h *Handshake) http.Header {
 	return http.Header{
 		"Upgrade": {"websocket"}, "Sec-Websocket-Accept": {acceptKey(h.key)}, "Sec-Websocket-Protocol": {h.protocol},
 	}
 }
 
-func TestHandshake_OpenChecksAnswer(t *testing.T) {
+func TestHandshake_OpenChecksResponse(t *testing.T) {
 	for name, value := range map[string]string{
 		"Upgrade": "h2c", "Sec-Websocket-Accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", "Sec-Websocket-Protocol": "other",
 		"Sec-Websocket-Extensions": "permessage-deflate",
 	} {
 		h := NewHandshake("v5.channel.k8s.io")
-		answer := answerTo(h)
-		answer.Set(name, value)
+		response := responseTo(h)
+		response.Set(name, value)
 		client, server := net.Pipe()
-		_, err := h.Open(t.Context(), client, answer)
+		_, err := h.Open(t.Context(), client, response)
 		require.ErrorIs(t, err, ErrBadHandshake, name)
 		_, err = server.Read(make([]byte, 1))
 		require.ErrorIs(t, err, io.EOF, "the connection is closed")
@@ -45,7 +45,7 @@ func inBubble(t *testing.T, test func(t *testing.T, c *Conn, server net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHandshake("v5.channel.k8s.io")
 		client, server := net.Pipe()
-		c, err := h.Open(t.Context(), client, answerTo(h))
+		c, err := h.Open(t.Context(), client, responseTo(h))
 		require.NoError(t, err)
 		defer c.Close()
 		test(t, c, server)

@@ -200,9 +200,9 @@ func TestAuthenticator_OutputLimit(t *testing.T) {
 		fake := credentials.NewPlugin(t)
 		a := newAuthenticator(t, configOf(fake))
 		result := a.request(t.Context())
-		answer := credentials.TokenOutput("t")
-		padding := bytes.Repeat([]byte(" "), size-len(answer))
-		fake.Next(t).Do(t, credentials.PluginAction{Stdout: answer + string(padding)})
+		output := credentials.TokenOutput("t")
+		padding := bytes.Repeat([]byte(" "), size-len(output))
+		fake.Next(t).Do(t, credentials.PluginAction{Stdout: output + string(padding)})
 		assert.Equal(t, ok, (<-result).err == nil, "%d", size)
 	}
 }

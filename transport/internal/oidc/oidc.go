@@ -8,7 +8,7 @@
 //
 // Invariants: most issuers accept a refresh token once. A started refresh therefore completes, and the newest refresh token is
 // kept and saved even if the response has no usable ID token. Secrets go only to https or loopback URLs on the issuer's hosts,
-// never to a different host by a redirect, and no error shows a secret. Answers are read up to 1 MiB; no connection is kept
+// never to a different host by a redirect, and no error shows a secret. Responses are read up to 1 MiB; no connection is kept
 // between refreshes.
 package oidc
 

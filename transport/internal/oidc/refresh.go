@@ -154,18 +154,18 @@ func (a *Authenticator) tokenError(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("%s: %w", post, sanitize.Error(failed, sanitize.MaxMessage))
 	}
-	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	rejection, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
 		return fmt.Errorf("%s: the response is no token of OAuth 2.0", post)
 	}
-	text := fmt.Sprintf("%s: the response is %d %s", post, answer.Response.StatusCode, http.StatusText(answer.Response.StatusCode))
-	if answer.ErrorCode != "" {
-		text += fmt.Sprintf(", error %q", a.excerpt(answer.ErrorCode))
+	text := fmt.Sprintf("%s: the response is %d %s", post, rejection.Response.StatusCode, http.StatusText(rejection.Response.StatusCode))
+	if rejection.ErrorCode != "" {
+		text += fmt.Sprintf(", error %q", a.excerpt(rejection.ErrorCode))
 	}
-	if answer.ErrorDescription != "" {
-		text += fmt.Sprintf(", %q", a.excerpt(answer.ErrorDescription))
+	if rejection.ErrorDescription != "" {
+		text += fmt.Sprintf(", %q", a.excerpt(rejection.ErrorDescription))
 	}
-	switch answer.ErrorCode {
+	switch rejection.ErrorCode {
 	case "invalid_grant":
 		text += ": the refresh token is no longer accepted (log in again with the provider's own tool)"
 	case "invalid_client", "unauthorized_client":

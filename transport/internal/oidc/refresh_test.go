@@ -152,7 +152,7 @@ func TestAuthenticator_IssuerErrorsHaveHintsNotSecrets(t *testing.T) {
 		"a wrong secret":           {nil, respond(401, jsonType, `{"error":"invalid_client"}`), "check the client's ID and secret"},
 		"an error in 200":          {nil, respond(200, jsonType, `{"error":"server_error"}`), "server_error"},
 		"an error in HTML":         {nil, respond(502, "text/html", credentials.Planted), "502 Bad Gateway"},
-		"an answer in HTML":        {nil, respond(200, "text/html", credentials.Planted), "no token of OAuth 2.0"},
+		"a response in HTML":       {nil, respond(200, "text/html", credentials.Planted), "no token of OAuth 2.0"},
 		"an odd lifetime":          {nil, respond(200, jsonType, `{"access_token":"a","expires_in":"`+credentials.Planted+`"}`), "no token of OAuth 2.0"},
 		"no access token":          {nil, respond(200, jsonType, `{"id_token":"`+credentials.Planted+`"}`), "no token of OAuth 2.0"},
 		"no ID token":              {nil, respond(200, jsonType, `{"access_token":"`+credentials.Planted+`"}`), "the scope openid"},
@@ -226,10 +226,10 @@ func TestAuthenticator_CanceledCallerLeavesRefreshRunning(t *testing.T) {
 	c := credentials.NewClock()
 	good := credentials.IDToken("ann", c.Now().Add(time.Hour))
 	asked := make(chan struct{})
-	answer := make(chan struct{})
+	respondNow := make(chan struct{})
 	issuer.Token = func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)
-		<-answer
+		<-respondNow
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"access_token":"a","id_token":%q,"refresh_token":"rotated"}`, good)
 	}
@@ -249,7 +249,7 @@ func TestAuthenticator_CanceledCallerLeavesRefreshRunning(t *testing.T) {
 	<-asked
 	cancel()
 	require.ErrorIs(t, <-left, context.Canceled)
-	close(answer)
+	close(respondNow)
 	assert.Equal(t, "rotated", <-saved)
 	got, err := a.Credential(t.Context())
 	require.NoError(t, err)

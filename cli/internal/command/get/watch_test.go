@@ -23,8 +23,8 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/get"
 )
 
-// watchServer serves an empty list of config maps. The response to watch number n is written by answer.
-func watchServer(t *testing.T, answer func(w http.ResponseWriter, number int64)) (url string, watches *atomic.Int64) {
+// watchServer serves an empty list of config maps. The response to watch number n is written by respond.
+func watchServer(t *testing.T, respond func(w http.ResponseWriter, number int64)) (url string, watches *atomic.Int64) {
 	t.Helper()
 	watches = &atomic.Int64{}
 	responses := map[string]string{
@@ -42,7 +42,7 @@ func watchServer(t *testing.T, answer func(w http.ResponseWriter, number int64))
 			return
 		}
 		if r.URL.Query().Get("watch") != "" {
-			answer(w, watches.Add(1))
+			respond(w, watches.Add(1))
 			return
 		}
 		response, found := responses[r.URL.Path]

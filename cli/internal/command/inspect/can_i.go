@@ -234,14 +234,14 @@ func (c *canI) printRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answer, err := unstructured.As[struct {
+	response, err := unstructured.As[struct {
 		Status rulesStatus `json:"status"`
 	}](review)
 	if err != nil {
 		return fmt.Errorf("decode the SelfSubjectRulesReview: %w", err)
 	}
-	if answer.Status.Incomplete {
-		c.Errorf("Warning: the list may be incomplete: %s", answer.Status.EvaluationError)
+	if response.Status.Incomplete {
+		c.Errorf("Warning: the list may be incomplete: %s", response.Status.EvaluationError)
 	}
-	return writeRules(c.Out, answer.Status.rules(), !c.noHeaders)
+	return writeRules(c.Out, response.Status.rules(), !c.noHeaders)
 }

@@ -37,8 +37,8 @@ func (f *proxyFilter) isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get(requestMethod) != "" && f.acceptedOrigin(r.Header) != ""
 }
 
-// answerPreflight permits accepted requests, with any headers.
-func (f *proxyFilter) answerPreflight(w http.ResponseWriter, r *http.Request, host string) {
+// respondToPreflight permits accepted requests, with any headers.
+func (f *proxyFilter) respondToPreflight(w http.ResponseWriter, r *http.Request, host string) {
 	header := w.Header()
 	method := r.Header.Get(requestMethod)
 	header.Add("Vary", requestMethod+", "+requestHeaders)

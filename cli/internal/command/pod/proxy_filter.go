@@ -112,7 +112,7 @@ func (f *proxyFilter) wrap(next http.Handler) http.Handler {
 		}
 		f.allowReading(w.Header(), r.Header)
 		if f.isPreflight(r) {
-			f.answerPreflight(w, r, host)
+			f.respondToPreflight(w, r, host)
 			return
 		}
 		next.ServeHTTP(w, r)

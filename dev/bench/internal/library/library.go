@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package library is the protocol between the command allkinds and its programs: caches of all kinds of a server. The first argument of a
-// program is a kubeconfig. A program answers each line of input with a line of JSON.
+// program is a kubeconfig. A program writes a line of JSON for each line of input.
 package library
 
 import (
@@ -24,17 +24,17 @@ import (
 
 // Commands of the driver.
 const (
-	CommandSync    = "sync"    // fills the cache: the answer is Objects, without a collection of garbage
-	CommandHeap    = "heap"    // the answer is Heap, after a collection
-	CommandSubtree = "subtree" // has the arguments of Ref: the answer is Objects and Seconds
-	CommandChanges = "changes" // the answer is Delays, of the changes since the last answer
+	CommandSync    = "sync"    // fills the cache: the result is Objects, without a collection of garbage
+	CommandHeap    = "heap"    // the result is Heap, after a collection
+	CommandSubtree = "subtree" // has the arguments of Ref: the result is Objects and Seconds
+	CommandChanges = "changes" // the result is Delays, of the changes since the last result
 )
 
 // Changed is the annotation with the time of a change, in nanoseconds since 1970.
 const Changed = "changed"
 
-// Answer is the answer to a command.
-type Answer struct {
+// Result is the result of a command.
+type Result struct {
 	Objects int
 	Heap    uint64  // bytes
 	Seconds float64 // the median
@@ -75,21 +75,21 @@ type server struct {
 
 func serve(ctx context.Context, library Library, in io.Reader, out io.Writer) error {
 	s := &server{library: library}
-	answers := json.NewEncoder(out)
+	results := json.NewEncoder(out)
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		answer, err := s.answer(ctx, strings.Split(lines.Text(), "\t"))
+		result, err := s.result(ctx, strings.Split(lines.Text(), "\t"))
 		if err != nil {
 			return err
 		}
-		if err := answers.Encode(answer); err != nil {
+		if err := results.Encode(result); err != nil {
 			return err
 		}
 	}
 	return lines.Err()
 }
 
-func (s *server) answer(ctx context.Context, command []string) (a Answer, err error) {
+func (s *server) result(ctx context.Context, command []string) (a Result, err error) {
 	switch command[0] {
 	case CommandSync:
 		a.Objects, err = s.library.Sync(ctx, s.see)

@@ -38,17 +38,17 @@ func TestServe_EachCommand(t *testing.T) {
 	var out bytes.Buffer
 	in := "sync\nheap\nsubtree\tapps\tDeployment\tshop\tweb\t7\nchanges\nchanges\n"
 	require.NoError(t, serve(t.Context(), fakeLibrary{}, strings.NewReader(in), &out))
-	answers := make([]Answer, 5)
+	results := make([]Result, 5)
 	decoder := json.NewDecoder(&out)
-	for i := range answers {
-		require.NoError(t, decoder.Decode(&answers[i]))
+	for i := range results {
+		require.NoError(t, decoder.Decode(&results[i]))
 	}
-	assert.Equal(t, 3, answers[0].Objects)
-	assert.Positive(t, answers[1].Heap)
-	assert.Equal(t, 50, answers[2].Objects)
-	require.Len(t, answers[3].Delays, 1)
-	assert.GreaterOrEqual(t, answers[3].Delays[0], 60.0)
-	assert.Empty(t, answers[4].Delays)
+	assert.Equal(t, 3, results[0].Objects)
+	assert.Positive(t, results[1].Heap)
+	assert.Equal(t, 50, results[2].Objects)
+	require.Len(t, results[3].Delays, 1)
+	assert.GreaterOrEqual(t, results[3].Delays[0], 60.0)
+	assert.Empty(t, results[4].Delays)
 }
 
 func TestServe_InvalidCommand(t *testing.T) {

@@ -2,7 +2,7 @@
 
 // Package soak is the protocol between the soak's driver and its two programs: anykind's caches, and client-go's informers of the
 // same sources. The driver writes a [Config] as a line of JSON to a program's standard input and then a line for each command.
-// The program answers each command with a line of JSON.
+// The program writes a line of JSON for each command.
 package soak
 
 import (
@@ -29,9 +29,9 @@ import (
 
 // Commands of the driver.
 const (
-	CommandSample   = "sample"   // the answer is a Sample
-	CommandVersions = "versions" // the answer is a Versions
-	CommandStop     = "stop"     // stops every cache, answers with a Sample of the remaining resources, and exits
+	CommandSample   = "sample"   // the result is a Sample
+	CommandVersions = "versions" // the result is a Versions
+	CommandStop     = "stop"     // stops every cache, writes a Sample of the remaining resources, and exits
 )
 
 // Config configures a program.
@@ -92,7 +92,7 @@ func Main(start func(ctx context.Context, config *Config) (Side, error)) {
 
 func serve(ctx context.Context, in io.Reader, out io.Writer, start func(ctx context.Context, config *Config) (Side, error)) error {
 	lines := bufio.NewReader(in)
-	answers := json.NewEncoder(out)
+	results := json.NewEncoder(out)
 	line, err := lines.ReadBytes('\n')
 	if err != nil {
 		return fmt.Errorf("read the configuration: %w", err)
@@ -116,12 +116,12 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, start func(ctx cont
 		}
 		switch command = strings.TrimSpace(command); command {
 		case CommandSample:
-			err = answers.Encode(sampleOf(side))
+			err = results.Encode(sampleOf(side))
 		case CommandVersions:
-			err = answers.Encode(side.Versions())
+			err = results.Encode(side.Versions())
 		case CommandStop:
 			side.Stop()
-			return answers.Encode(settled(side))
+			return results.Encode(settled(side))
 		default:
 			err = fmt.Errorf("unknown command %q", command)
 		}

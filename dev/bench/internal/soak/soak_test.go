@@ -36,12 +36,12 @@ func TestServe_EachCommand(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, serve(t.Context(), in, &out, start))
 	assert.Equal(t, &Config{Kubeconfig: "k", Sources: []Source{{Resource: "pods"}}}, got)
-	answers := json.NewDecoder(&out)
+	results := json.NewDecoder(&out)
 	var sample, left Sample
 	var versions Versions
-	require.NoError(t, answers.Decode(&sample))
-	require.NoError(t, answers.Decode(&versions))
-	require.NoError(t, answers.Decode(&left))
+	require.NoError(t, results.Decode(&sample))
+	require.NoError(t, results.Decode(&versions))
+	require.NoError(t, results.Decode(&left))
 	assert.Equal(t, 3, sample.Objects)
 	assert.Equal(t, int64(9), sample.Events)
 	assert.Equal(t, "a cache ended", sample.Trouble)
