@@ -14,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
 const mainModule = "github.com/anykind/anykind/"
@@ -62,9 +60,7 @@ func clusterTests(t *testing.T, folder string) (names []string) {
 
 // TestMainModule_ClusterTestsPass runs the cluster tests of the library, as they are, on apitest, without those of exclusions.txt.
 func TestMainModule_ClusterTestsPass(t *testing.T) {
-	kubectl := cluster.Kubectl(t)
 	reasons := exclusions(t)
-	t.Setenv("HOSTTEST_KUBECTL", kubectl)
 	packages := []string{"applyset", "cache", "controller/leaderelection", "discovery", "dynamic", "restmapper", "transport", "transport/rbac"}
 	for test := range reasons {
 		pkg, name, _ := strings.Cut(test, " ")

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -32,7 +33,7 @@ func sandbox(t *testing.T) (folder string) {
 	require.NoError(t, os.WriteFile(path, kubeconfig(t, server), 0o600))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(folder, "control.sock"))
 	require.NoError(t, err)
-	control := &http.Server{Handler: controlHandler(server, path), ReadHeaderTimeout: time.Minute}
+	control := &http.Server{Handler: controlHandler(t, server, path), ReadHeaderTimeout: time.Minute}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -85,7 +86,9 @@ func limitedRole() []*unstructured.Object {
 }
 
 // controlHandler handles the requests of package internal/testing/cluster to the sandbox.
-func controlHandler(server *apitest.Server, kubeconfig string) http.Handler {
+func controlHandler(t *testing.T, server *apitest.Server, kubeconfig string) http.Handler {
+	t.Helper()
+	kubectl, version := cluster.Kubectl(t), "v"+cluster.Version(t).String()
 	fail := func(w http.ResponseWriter, err error) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()})
@@ -94,7 +97,7 @@ func controlHandler(server *apitest.Server, kubeconfig string) http.Handler {
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		components := []map[string]string{{"Name": "etcd", "State": "running"}, {"Name": "kube-apiserver", "State": "running"}}
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"Kubeconfigs": []string{kubeconfig}, "Kubectl": os.Getenv("HOSTTEST_KUBECTL"), "Components": components,
+			"Kubernetes": version, "Kubeconfigs": []string{kubeconfig}, "Kubectl": kubectl, "Components": components,
 		})
 	})
 	mux.HandleFunc("POST /compact", func(http.ResponseWriter, *http.Request) { server.Compact() })

@@ -1,4 +1,4 @@
-// Command deploy applies the manifests of a folder in order, and deletes the objects that left it since the last run: deploy web ./manifests
+// Command deploy applies the manifests of a folder in order, and deletes the objects removed from it since the last run: deploy web ./manifests
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command explain describes a kind or one of its fields, like kubectl explain:
+// Command explain describes a kind or a field of it, like kubectl explain:
 //
 //	explain [-details] TYPE [FIELD.FIELD…]
 //	explain -f FILE
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// explain explains a type of the cluster, or one of its fields.
+// explain explains a type of the cluster, or a field of it.
 func explain(ctx context.Context, name, field string, details bool, out io.Writer) error {
 	cfg, err := transport.Load(ctx, nil)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command neat copies manifests without the fields that servers and controllers set: kubectl get svc web -o yaml | neat
+// Command neat copies manifests without the fields set by servers and controllers: kubectl get svc web -o yaml | neat
 package main
 
 import (

@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// Write replaces a file with data. With an error the old file is left unchanged. The umask applies to mode. A prepare that is not
-// nil is called with the path of the new file before the rename.
+// Write replaces a file with data. With an error the old file is left unchanged. The umask applies to mode. prepare, unless nil,
+// is called with the path of the new file before the rename.
 func Write(path string, data []byte, mode fs.FileMode, prepare func(temp string) error) (err error) {
 	// Unlike os.CreateTemp, this applies the umask to the mode.
 	name := fmt.Sprintf("%s.%d", path, rand.Uint64()) //nolint:gosec // unique, not secret

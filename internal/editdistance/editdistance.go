@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Limit returns the largest distance at which a name is similar to the typed one. It leaves at least one letter in common.
+// Limit returns the largest distance at which a name is similar to the typed name. It leaves at least one letter in common.
 func Limit(typed string) int { return min(1+len(typed)/4, max(len(typed)-1, 0)) }
 
 // Bounded returns min(edit distance, limit+1). It does not compare very different lengths.
@@ -17,7 +17,7 @@ func Bounded(a, b string, limit int) int {
 	return min(distance(a, b), limit+1)
 }
 
-// Similar returns up to limit of the names that are similar to the typed one, the most similar first.
+// Similar returns up to limit names similar to the typed name, the most similar first.
 func Similar(typed string, names []string, limit int) []string {
 	largest := Limit(typed)
 	distances := map[string]int{}

@@ -1,4 +1,4 @@
-// Package generated tells the objects that Kubernetes' controllers create without an owner.
+// Package generated recognizes objects created by Kubernetes' controllers without an owner.
 package generated
 
 import (

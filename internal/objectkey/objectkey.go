@@ -3,7 +3,7 @@ package objectkey
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Text returns namespace/name, or name alone without a namespace. NamespacedName.String returns "/name" for that.
+// Text returns namespace/name, or name alone without a namespace. NamespacedName.String returns "/name" then.
 func Text(key types.NamespacedName) string {
 	if key.Namespace == "" {
 		return key.Name

@@ -14,7 +14,7 @@ type Path struct {
 	IsWatch                     bool     // of the deprecated form /api/v1/watch/pods
 }
 
-// Parse parses a path. Its segments are not unescaped. ok is false for other paths than resources, such as /version and /apis/apps.
+// Parse parses a path. Its segments are not unescaped. ok is false for paths of no resource, such as /version and /apis/apps.
 func Parse(path string) (p Path, ok bool) {
 	return ParseSegments(strings.Split(strings.Trim(path, "/"), "/"))
 }

@@ -28,7 +28,7 @@ func main() {
 	os.Exit(program.Run(context.Background()))
 }
 
-// suspend returns a command that sets spec.suspend, as of a CronJob.
+// suspend returns a command to set spec.suspend, a field of CronJob, for instance.
 func suspend(connection *flags.Connection) *cobra.Command {
 	finder := &resource.Finder{Connection: connection}
 	write := &flags.Write{}

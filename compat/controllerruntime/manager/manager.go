@@ -14,7 +14,7 @@ import (
 //
 //	mgr, err := ctrl.NewManager(manager.Configure(from, ctrl.Options{LeaderElection: true, …}))
 //
-// In the returned options, NewClient, NewCache and MapperProvider default to the methods of from; fields that are set stay. The
+// In the returned options, NewClient, NewCache and MapperProvider default to the methods of from; set fields stay. The
 // config is from.Config(): the manager's API reader, events, leader election, metrics authorization and the clients of
 // mgr.GetConfig() send requests over the same connection. Options.LeaderElectionConfig, if set, is a separate connection.
 func Configure(from *controllerruntime.Constructors, options manager.Options) (*rest.Config, manager.Options) {

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Command allkinds compares caches of all kinds of a server: package inventory, gitops-engine's cluster cache and a dynamic informer of
-// client-go for each kind. Each library has a process of its own, one after the other. The command creates the objects in the current
+// client-go for each kind. Each library has a process of its own, and they run in turn. The command creates the objects in the current
 // cluster, and changes them while a library runs:
 //
 //	go run ./allkinds -objects 10000

@@ -157,7 +157,7 @@ func (w *world) createSubtree(ctx context.Context) error {
 	return nil
 }
 
-// object returns the i-th object. Of twenty objects nine are pods, seven custom resources, two config maps, one is a secret and one a
+// object returns the i-th object. Of twenty objects nine are pods, seven custom resources, two config maps, and the rest a secret and a
 // deployment.
 func (w *world) object(i int) (*discovery.Resource, fields) {
 	rng := rand.New(rand.NewPCG(uint64(i), 21)) //nolint:gosec // the same objects in every run

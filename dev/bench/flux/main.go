@@ -52,7 +52,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	}}, nil
 }
 
-// connect returns a client and its mapper after a first request of each kind, so that no stage pays for discovery.
+// connect returns a client and its mapper after a first request of each kind: no stage pays for discovery.
 func connect(ctx context.Context, config *rest.Config, namespace string) (client.Client, meta.RESTMapper, error) {
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -78,7 +78,7 @@ func connect(ctx context.Context, config *rest.Config, namespace string) (client
 	return kube, mapper, nil
 }
 
-// apply applies objects and deletes the previous objects that are not among them. It returns the number of changed objects.
+// apply applies objects and deletes the previous objects not among them. It returns the number of changed objects.
 func apply(ctx context.Context, manager *ssa.ResourceManager, objects, previous []*unstructuredv1.Unstructured) (changes int, err error) {
 	const name = "set"
 	manager.SetOwnerLabels(objects, name, "default")

@@ -5,7 +5,7 @@
 //
 //	go run ./shards                # shards; the server selects them with its feature gate ShardedListAndWatch, or the client without
 //	go run ./shards -whole         # each replica has all objects
-//	go run ./shards -alone         # one replica after another, as on machines of their own
+//	go run ./shards -alone         # a replica at a time, as on machines of their own
 package main
 
 import (

@@ -30,7 +30,7 @@ type figures struct {
 	ByServer                 bool
 }
 
-// add adds the share of one of n replicas to a mean. Changes are added up.
+// add adds the share of a replica of n to a mean. Changes are added up.
 func (f *figures) add(of figures, n int) {
 	f.CPU += of.CPU / float64(n)
 	f.Heap += of.Heap / float64(n)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Write replaces the text of a file between two markers, which stay.
+// Write replaces the text of a file between two markers. The markers stay.
 func Write(path, begin, end, text string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func Write(path, begin, end, text string) error {
 	return os.WriteFile(path, []byte(changed), 0o644) //nolint:gosec // as other documents
 }
 
-// Replace replaces the text of a document between two markers, which stay.
+// Replace replaces the text of a document between two markers. The markers stay.
 func Replace(document, begin, end, text string) (string, error) {
 	before, rest, found := strings.Cut(document, begin)
 	_, after, ended := strings.Cut(rest, end)

@@ -1,4 +1,4 @@
-// Package fieldsets gives tests of other modules access to package internal/managedfields. They compare it with
+// Package fieldsets gives tests of all modules access to package internal/managedfields. They compare it with
 // structured-merge-diff and client-go.
 package fieldsets
 

@@ -302,7 +302,7 @@ var assigned = []struct {
 	{regexp.MustCompile(`"clusterIPs": ?\[[^]]*\]`), `"clusterIPs":[]`},
 }
 
-// normalize returns the JSON of an object without values that the server chooses. The status is left out of an object that existed
+// normalize returns the JSON of an object without values chosen by the server. The status is left out of an object that existed
 // before, and of a definition: controllers write it at any time.
 func normalize(t *testing.T, obj *unstructured.Object, withoutStatus bool) string {
 	t.Helper()

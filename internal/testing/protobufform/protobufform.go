@@ -1,5 +1,5 @@
-// Package protobufform decodes objects by package internal/protobuf for tests of other modules, which compare the results with
-// those of generated code.
+// Package protobufform decodes objects by package internal/protobuf for tests of further modules: they compare the results with the results
+// of generated code.
 package protobufform
 
 import (

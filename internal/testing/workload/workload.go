@@ -19,14 +19,14 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// PermanentPart is in the names of objects that exist during the whole storm.
+// PermanentPart is in the names of permanent objects.
 const PermanentPart = "stays-"
 
 // Workload is the number and pace of writes in a storm.
 type Workload struct {
 	Prefix   string        // of every name
-	Stay     int           // objects that are there all the time
-	Come     int           // others, which come and go
+	Stay     int           // permanent objects
+	Come     int           // temporary objects
 	Writers  int           // at the same time
 	Writes   int           // of each
 	MaxDelay time.Duration // at most, between two of them
@@ -49,7 +49,7 @@ func (s *Workload) Names() (names []string) {
 	return names
 }
 
-// Missing returns the names of permanent objects that were not seen.
+// Missing returns the names of unseen permanent objects.
 func (s *Workload) Missing(seen map[string]bool) (names []string) {
 	for n := range s.Stay {
 		if !seen[s.name(n)] {
@@ -59,7 +59,7 @@ func (s *Workload) Missing(seen map[string]bool) (names []string) {
 	return names
 }
 
-// Populate creates the permanent objects and every second one of the others.
+// Populate creates the permanent objects and half of the temporary objects.
 func (s *Workload) Populate(t testing.TB, to *dynamic.Resource) {
 	t.Helper()
 	s.forEachWriter(func(writer int) {
@@ -72,11 +72,11 @@ func (s *Workload) Populate(t testing.TB, to *dynamic.Resource) {
 	})
 }
 
-// Write has all writers do one half of their writes.
+// Write has all writers do half of their writes.
 func (s *Workload) Write(t testing.TB, to *dynamic.Resource, seed uint64, half uint64) {
 	t.Helper()
 	s.forEachWriter(func(writer int) {
-		rng := rand.New(rand.NewPCG(seed, 2*uint64(writer)+half)) //nolint:gosec // a script that can be repeated
+		rng := rand.New(rand.NewPCG(seed, 2*uint64(writer)+half)) //nolint:gosec // a repeatable script
 		for range s.Writes / 2 {
 			s.WriteOne(t, to, rng)
 			time.Sleep(time.Duration(rng.Int64N(int64(s.MaxDelay))))
@@ -84,10 +84,10 @@ func (s *Workload) Write(t testing.TB, to *dynamic.Resource, seed uint64, half u
 	})
 }
 
-// WriteOne creates, applies or deletes one object.
+// WriteOne creates, applies or deletes an object.
 func (s *Workload) WriteOne(t testing.TB, to *dynamic.Resource, rng *rand.Rand) {
 	t.Helper()
-	// Few values, so that objects have equal maps, which caches share.
+	// Few values, so that objects have equal maps: caches share them.
 	n := rng.IntN(s.Stay + s.Come)
 	what := rng.IntN(4)
 	value := strconv.Itoa(rng.IntN(50))

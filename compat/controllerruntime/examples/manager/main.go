@@ -1,4 +1,4 @@
-// Command manager is a program of controller-runtime that has moved to anykind: only the arguments of ctrl.NewManager changed.
+// Command manager is a program of controller-runtime moved to anykind: only the arguments of ctrl.NewManager changed.
 // For each ConfigMap with the label copy it keeps a copy in a ConfigMap with the name in that label.
 package main
 

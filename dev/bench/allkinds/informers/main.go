@@ -67,7 +67,7 @@ func (s *side) Sync(ctx context.Context, seen func(string)) (objects int, err er
 	return objects, nil
 }
 
-// resources returns the preferred resources that can be watched, without the second resource of Events and the Endpoints.
+// resources returns the preferred watchable resources, without the second resource of Events and the Endpoints.
 func (s *side) resources() (map[schema.GroupVersionResource]struct{}, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(s.cfg)
 	if err != nil {
