@@ -1,4 +1,4 @@
-// Command generic works with a custom kind, Foo, through a Go struct and without one: it defines the kind, creates,
+// Command generic works with a custom kind, Foo, with and without a Go struct: it defines the kind, creates,
 // patches, applies, lists and deletes objects, and cleans up.
 package main
 

@@ -21,7 +21,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("the Deployments of the namespace", client.Conn().Namespace())
-	for deployment, err := range deployments.List(ctx, nil) { // page by page, one object in memory at a time
+	for deployment, err := range deployments.List(ctx, nil) { // page by page, a single object in memory
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Limit returns the largest distance at which a name is similar to the typed name. It leaves at least one letter in common.
+// Limit returns the largest distance at which a name is similar to the typed name. It leaves at least a letter in common.
 func Limit(typed string) int { return min(1+len(typed)/4, max(len(typed)-1, 0)) }
 
 // Bounded returns min(edit distance, limit+1). It does not compare very different lengths.
@@ -34,13 +34,17 @@ func Similar(typed string, names []string, limit int) []string {
 
 // distance returns the Damerau-Levenshtein distance: letters inserted, deleted, replaced, or swapped with the next.
 func distance(a, b string) int {
-	before := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	next := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var rows [3][]int // the latest rows of the table, by their number modulo 3
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
 	}
 	for i := range len(a) {
+		before := rows[(i+2)%3]
+		row := rows[i%3]
+		next := rows[(i+1)%3]
 		next[0] = i + 1
 		for j := range len(b) {
 			replaced := row[j]
@@ -52,7 +56,6 @@ func distance(a, b string) int {
 				next[j+1] = min(next[j+1], before[j-1]+1)
 			}
 		}
-		before, row, next = row, next, before
 	}
-	return row[len(b)]
+	return rows[len(a)%3][len(b)]
 }

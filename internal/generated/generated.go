@@ -21,7 +21,7 @@ func IsInEveryNamespace(kind schema.GroupKind, obj *unstructured.Object) bool {
 	}
 }
 
-// IsEvent reports whether a kind is the Event of Kubernetes. Other groups may define a kind Event, too.
+// IsEvent reports whether a kind is the Event of Kubernetes. Further groups may define a kind Event, too.
 func IsEvent(kind schema.GroupKind) bool {
 	return kind.String() == "Event" || kind.String() == "Event.events.k8s.io"
 }

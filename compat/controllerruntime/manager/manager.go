@@ -33,7 +33,7 @@ func Configure(from *controllerruntime.Constructors, options manager.Options) (*
 // ConfigureCluster returns the arguments of cluster.New for a cluster over anykind. Further options follow the returned option:
 //
 //	config, overAnykind := manager.ConfigureCluster(from)
-//	other, err := cluster.New(config, overAnykind, func(o *cluster.Options) { o.Scheme = scheme })
+//	remote, err := cluster.New(config, overAnykind, func(o *cluster.Options) { o.Scheme = scheme })
 func ConfigureCluster(from *controllerruntime.Constructors) (*rest.Config, cluster.Option) {
 	return from.Config(), func(options *cluster.Options) {
 		options.NewClient = from.NewClient

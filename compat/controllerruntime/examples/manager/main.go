@@ -1,5 +1,5 @@
 // Command manager is a program of controller-runtime moved to anykind: only the arguments of ctrl.NewManager changed.
-// For each ConfigMap with the label copy it keeps a copy in a ConfigMap with the name in that label.
+// For each ConfigMap with the label copy it keeps a copy in a ConfigMap with the name in the label.
 package main
 
 import (
