@@ -47,7 +47,7 @@ func Command(output io.Writer, name string, args ...string) Controller {
 		if err != nil {
 			return fmt.Errorf("run %s: %w", strings.Join(cmd.Args, " "), err)
 		}
-		return errors.New("the program has ended without an error")
+		return errors.New("the program has ended with exit code 0 before it was quiet")
 	}
 }
 
