@@ -156,8 +156,10 @@ func (e *environment) state(t *testing.T, obj *manifest.Object) (object string, 
 	for _, name := range []string{"managedFields", "uid", "resourceVersion", "generation", "creationTimestamp"} {
 		delete(metadata, name)
 	}
-	if live.GetKind() == "Deployment" { // its controller may run
+	if kind := live.GetKind(); kind == "Deployment" || kind == "HorizontalPodAutoscaler" { // their controllers write it at any time
 		delete(live.Object, "status")
+	}
+	if live.GetKind() == "Deployment" {
 		_, err := unstructured.Delete(live, "metadata", "annotations", "deployment.kubernetes.io/revision")
 		require.NoError(t, err)
 		if len(live.GetAnnotations()) == 0 {
