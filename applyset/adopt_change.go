@@ -3,7 +3,7 @@ package applyset
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -54,9 +54,6 @@ func (a *adoption) collect(ctx context.Context) error {
 
 // further returns an object of AdoptOptions.Members.
 func (a *adoption) further(ctx context.Context, ref Reference) (*member, error) {
-	if ref == a.parent.Reference() {
-		return nil, fmt.Errorf("it is the parent of the set")
-	}
 	resource, err := a.servedKind(ctx, ref.Kind)
 	if err != nil {
 		return nil, err
@@ -68,6 +65,9 @@ func (a *adoption) further(ctx context.Context, ref Reference) (*member, error) 
 		m.Namespace = ""
 	case m.Namespace == "":
 		m.Namespace = a.opts.Namespace
+	}
+	if m.Reference == a.parent.Reference() {
+		return nil, errors.New("it is the parent of the set")
 	}
 	m.setResource(resource)
 	return m, nil

@@ -147,6 +147,14 @@ func (r *run) applyChanged(ctx context.Context, m *member, event Event) Event {
 		}
 	}
 	event.Live, event.Reason, event.Err = r.send(ctx, m)
+	if event.Err == nil && event.Live.GetDeletionTimestamp() != nil && !r.options.DryRun { // it was no member, or was deleted meanwhile
+		m.live = event.Live
+		if event.Err = r.awaitDeleted(ctx, m); event.Err != nil {
+			return event
+		}
+		before = nil
+		event.Live, event.Reason, event.Err = r.send(ctx, m)
+	}
 	if before != nil && event.Err == nil && before.GetUID() != event.Live.GetUID() {
 		before = nil // BeforeApply has deleted it
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
@@ -124,6 +125,20 @@ func TestSet_AdoptFromKubectl(t *testing.T) {
 			}
 			assert.Equal(t, wantOwners, haveOwners)
 		})
+	}
+}
+
+// TestSet_AdoptRejectsParent names the parent of the set without its namespace.
+func TestSet_AdoptRejectsParent(t *testing.T) {
+	e := newEnvironment(t)
+	set := applyset.New(e.Client, applyset.Parent{Namespace: e.namespace, Name: "adopt"}, &applyset.Options{Namespace: e.namespace})
+	objects := e.configMaps(t, "x", "a")
+	_, err := set.Apply(t.Context(), objects, nil)
+	require.NoError(t, err)
+	for _, namespace := range []string{"", e.namespace} {
+		secret := applyset.Reference{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: namespace, Name: "adopt"}
+		_, err = set.Adopt(t.Context(), objects, &applyset.AdoptOptions{Members: []applyset.Reference{secret}})
+		require.ErrorContains(t, err, "it is the parent of the set")
 	}
 }
 

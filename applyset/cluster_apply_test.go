@@ -121,3 +121,18 @@ func TestSet_ApplyAndPrune(t *testing.T) {
 	_, err = set.Delete(t.Context(), nil)
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }
+
+// TestSet_ApplyRejectsMetadataOfWrongType applies labels and a namespace that the API server would reject, if the set sent them.
+func TestSet_ApplyRejectsMetadataOfWrongType(t *testing.T) {
+	e := newEnvironment(t)
+	e.requests.reset()
+	for metadata, want := range map[string]string{
+		"{name: one, labels: {app: web, version: 1}}": ".metadata.labels",
+		"{name: one, labels: [web]}":                  ".metadata.labels",
+		"{name: one, namespace: 2024}":                ".metadata.namespace",
+	} {
+		_, err := e.set("types").Apply(t.Context(), e.objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: "+metadata+"\n"), nil)
+		require.ErrorContains(t, err, want)
+	}
+	assert.Empty(t, writes(e.requests.reset()))
+}

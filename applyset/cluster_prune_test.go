@@ -142,6 +142,32 @@ func TestSet_ApplyAwaitsDeletion(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestSet_ApplyAwaitsDeletionOfForeignObject applies an object that is no member and is being deleted.
+func TestSet_ApplyAwaitsDeletionOfForeignObject(t *testing.T) {
+	e := newEnvironment(t)
+	configMaps := client.Resource(t, e.Client, "configmaps").Namespace(e.namespace)
+	before, err := configMaps.Create(t.Context(), e.objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, finalizers: [example.com/test]}\n")[0].Object, nil)
+	require.NoError(t, err)
+	_, err = configMaps.Delete(t.Context(), "a", nil)
+	require.NoError(t, err)
+	var released sync.WaitGroup
+	released.Go(func() { // after the apply
+		_, err := configMaps.Wait(t.Context(), "a", dynamic.Matches("applied", func(obj *unstructured.Object) (bool, error) {
+			return obj.GetLabels()[applyset.PartOfLabel] != "", nil
+		}))
+		assert.NoError(t, err)
+		_, err = configMaps.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil)
+		assert.NoError(t, err)
+	})
+	events, err := e.set("foreign").Apply(t.Context(), e.configMaps(t, "x", "a"), nil)
+	released.Wait()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"created ConfigMap a"}, outcomes(events))
+	after, err := configMaps.Get(t.Context(), "a", nil)
+	require.NoError(t, err)
+	assert.NotEqual(t, before.GetUID(), after.GetUID())
+}
+
 // TestSet_DeleteKeepsParentWithData deletes a set whose parent has data.
 func TestSet_DeleteKeepsParentWithData(t *testing.T) {
 	e := newEnvironment(t)

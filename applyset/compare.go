@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/anykind/anykind/internal/builtingroup"
 	"github.com/anykind/anykind/internal/managedfields"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -49,7 +50,7 @@ type FieldDrift struct {
 // Lists, keys of list items and atomic fields are recognized by the FieldsV1 of the manager, without a schema: see
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy.
 func compare(want, live *unstructured.Object, manager string, hasStatus bool) []FieldDrift {
-	c := &comparison{isSecret: isSecret(want), isBuiltin: isBuiltinGroup(want.GroupVersionKind().Group)}
+	c := &comparison{isSecret: isSecret(want), isBuiltin: builtingroup.Is(want.GroupVersionKind().Group)}
 	owned := c.readManagers(live, manager, want.GetAPIVersion())
 	c.fields(nil, owned, withoutServerFields(want.Object, hasStatus), withoutServerFields(live.Object, hasStatus))
 	return c.drifts
@@ -127,6 +128,8 @@ func (c *comparison) value(path []string, owned map[string]any, isOwned bool, wa
 	case want == nil && !exists, isEmpty(want) && !exists && path[0] == "f:metadata":
 	case !exists:
 		c.add(path, Missing, want, nil)
+	case !isOwned && want != nil && isEmpty(want) && !isMetadata(path):
+		c.add(path, NotOwned, want, have) // of an empty map or list, a manager owns the field itself
 	case isMap && hasMap && isGranular:
 		c.fields(path, owned, wantMap, haveMap)
 	case isList && hasList && isGranular:
@@ -135,10 +138,21 @@ func (c *comparison) value(path []string, owned map[string]any, isOwned bool, wa
 		c.add(path, NotOwned, want, have)
 	case !isOwned:
 		c.add(path, Changed, want, have)
-	case isMap && hasMap && len(wantMap) == 0 && c.isBuiltin && !strings.HasSuffix(strings.ToLower(path[len(path)-1]), "selector"):
-		// A struct whose fields have defaults, such as a strategy. Only selectors are owned as a whole.
+	case isMap && hasMap && len(wantMap) == 0 && c.isBuiltin && !isAtomic(path[len(path)-1]):
+		// A struct whose fields have defaults, such as a strategy.
 	case !c.isEqual(path, want, have):
 		c.add(path, Changed, want, have)
+	}
+}
+
+// isAtomic reports whether a map in a built-in kind is owned as a whole. Without a schema it knows maps by the name of their field.
+func isAtomic(step string) bool {
+	switch name := strings.TrimPrefix(step, "f:"); name {
+	case "data", "dataSource", "involvedObject", "matchConstraints", "matchResources", "nodeTopology", "paramKind", "parameters", "port",
+		"preference", "regarding", "related", "required", "requiredDuringSchedulingIgnoredDuringExecution", "resource":
+		return true
+	default:
+		return strings.HasSuffix(name, "Ref") || strings.HasSuffix(strings.ToLower(name), "selector")
 	}
 }
 
@@ -364,7 +378,11 @@ func isDefault(name string, value any, siblings map[string]any) bool {
 
 // isQuantity reports whether a field of a built-in kind is a resource.Quantity.
 func isQuantity(path []string) bool {
-	if len(path) < 2 {
+	if len(path) < 2 || path[0] == "data" {
+		return false
+	}
+	switch path[len(path)-2] { // maps with names of users
+	case "annotations", "data", "labels", "matchLabels", "nodeSelector", "options", "parameters", "selector", "volumeAttributes":
 		return false
 	}
 	switch path[len(path)-1] {
@@ -407,23 +425,20 @@ func (c *comparison) add(path []string, difference Difference, want, have any) {
 	c.drifts = append(c.drifts, drift)
 }
 
-// encode returns a value as JSON, and "" for nil.
+// encode returns a value as JSON with unescaped <, > and &, like the server's field paths, and "" for nil.
 func encode(value any) string {
 	if value == nil {
 		return ""
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(value) != nil {
 		return "" // not a value of an object
 	}
-	return string(text)
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 func isSecret(obj *unstructured.Object) bool {
 	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret"
-}
-
-// isBuiltinGroup reports whether the kinds of a group are built into the API server. Their group has no dot, or ends in .k8s.io.
-func isBuiltinGroup(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }

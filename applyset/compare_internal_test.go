@@ -2,6 +2,7 @@ package applyset
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,13 +92,54 @@ func TestCompare_OrderOfItems(t *testing.T) {
 	assert.Equal(t, Changed, drifts[0].Difference)
 }
 
+// TestCompare_FieldsOfKinds compares fields whose name has a meaning in built-in kinds only, or in some of them.
+func TestCompare_FieldsOfKinds(t *testing.T) {
+	const binding = "admissionregistration.k8s.io/v1"
+	for name, tc := range map[string]struct {
+		apiVersion, owned, want, have string
+		drift                         Difference // "" means none
+	}{
+		"struct with defaults":       {"apps/v1", `{"f:strategy":{}}`, `{"strategy":{}}`, `{"strategy":{"type":"RollingUpdate"}}`, ""},
+		"struct owned as a whole":    {binding, `{"f:matchResources":{}}`, `{"matchResources":{}}`, `{"matchResources":{"namespaceSelector":{"a":"b"}}}`, Changed},
+		"reference":                  {"v1", `{"f:claimRef":{}}`, `{"claimRef":{}}`, `{"claimRef":{"name":"a"}}`, Changed},
+		"quantity":                   {"v1", `{"f:hard":{"f:pods":{}}}`, `{"hard":{"pods":"1000m"}}`, `{"hard":{"pods":"1"}}`, ""},
+		"quantity of data":           {"v1", `{"f:data":{"f:sizeLimit":{}}}`, `{"data":{"sizeLimit":"1Gi"}}`, `{"data":{"sizeLimit":"1024Mi"}}`, Changed},
+		"quantity of a selector":     {"v1", `{"f:nodeSelector":{}}`, `{"nodeSelector":{"sizeLimit":"1"}}`, `{"nodeSelector":{"sizeLimit":"1000m"}}`, Changed},
+		"struct of a custom kind":    {"x.k8s.io/v1", `{"f:strategy":{}}`, `{"strategy":{}}`, `{"strategy":{"type":"RollingUpdate"}}`, Changed},
+		"quantity of a custom kind":  {"x.k8s.io/v1", `{"f:hard":{"f:pods":{}}}`, `{"hard":{"pods":"1.10"}}`, `{"hard":{"pods":"1.1"}}`, Changed},
+		"default in a custom kind":   {"x.k8s.io/v1", `{"f:ports":{}}`, `{"ports":[{"port":1}]}`, `{"ports":[{"port":1,"protocol":"TCP"}]}`, Changed},
+		"empty struct of a manager":  {"apps/v1", `{}`, `{"securityContext":{}}`, `{"securityContext":{"runAsUser":1}}`, NotOwned},
+		"empty list of a manager":    {"apps/v1", `{}`, `{"args":[]}`, `{"args":["a"]}`, NotOwned},
+		"empty struct of the set":    {"apps/v1", `{"f:securityContext":{}}`, `{"securityContext":{}}`, `{"securityContext":{"runAsUser":1}}`, ""},
+		"null of a field of nobody":  {"apps/v1", `{}`, `{"args":null}`, `{}`, ""},
+		"empty struct of nobody yet": {"apps/v1", `{}`, `{"securityContext":{}}`, `{}`, Missing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const object = `{"apiVersion":"VERSION","kind":"x","metadata":{"name":"a"MANAGED},"spec":SPEC,"data":{}}`
+			managed := `,"managedFields":[{"manager":"ours","operation":"Apply","fieldsType":"FieldsV1","apiVersion":"VERSION","fieldsV1":{"f:data":{},"f:spec":OWNED}},
+				{"manager":"theirs","operation":"Update","fieldsType":"FieldsV1","apiVersion":"VERSION","fieldsV1":{"f:spec":{"f:securityContext":{"f:runAsUser":{}}}}}]`
+			fill := func(managed, spec string) *unstructured.Object {
+				text := strings.ReplaceAll(object, "MANAGED", managed)
+				return decodeObject(t, strings.NewReplacer("VERSION", tc.apiVersion, "OWNED", tc.owned, "SPEC", spec).Replace(text))
+			}
+			drifts := compare(fill("", tc.want), fill(managed, tc.have), "ours", true)
+			if tc.drift == "" {
+				assert.Empty(t, drifts)
+			} else if assert.NotEmpty(t, drifts) {
+				assert.Equal(t, tc.drift, drifts[0].Difference)
+			}
+		})
+	}
+}
+
 func TestDeleteField_Notations(t *testing.T) {
 	for path, want := range map[string]string{
-		".a.b/c.d":                         `{"list":[{"name":"x","port":80},{"name":"y"}],"set":["p","q"]}`,
-		`.list[name="y"]`:                  `{"a.b/c":{"d":1},"list":[{"name":"x","port":80}],"set":["p","q"]}`,
-		`.list[name="x",port=80].port`:     `{"a.b/c":{"d":1},"list":[{"name":"x"},{"name":"y"}],"set":["p","q"]}`,
-		`.list[name="x",protocol="TCP"]`:   `{"a.b/c":{"d":1},"list":[{"name":"y"}],"set":["p","q"]}`,
-		`.set[="p"]`:                       `{"a.b/c":{"d":1},"list":[{"name":"x","port":80},{"name":"y"}],"set":["q"]}`,
+		".a.b/c.d":                         `{"list":[{"name":"x","port":80},{"name":"y"},{"name":"A&B"}],"set":["p","q"]}`,
+		`.list[name="y"]`:                  `{"a.b/c":{"d":1},"list":[{"name":"x","port":80},{"name":"A&B"}],"set":["p","q"]}`,
+		`.list[name="x",port=80].port`:     `{"a.b/c":{"d":1},"list":[{"name":"x"},{"name":"y"},{"name":"A&B"}],"set":["p","q"]}`,
+		`.list[name="x",protocol="TCP"]`:   `{"a.b/c":{"d":1},"list":[{"name":"y"},{"name":"A&B"}],"set":["p","q"]}`,
+		`.set[="p"]`:                       `{"a.b/c":{"d":1},"list":[{"name":"x","port":80},{"name":"y"},{"name":"A&B"}],"set":["q"]}`,
+		`.list[name="A&B"]`:                `{"a.b/c":{"d":1},"list":[{"name":"x","port":80},{"name":"y"}],"set":["p","q"]}`,
 		`.list[name="z"]`:                  "",
 		`.list[`:                           "",
 		`.list[name="x"`:                   "",
@@ -108,7 +150,7 @@ func TestDeleteField_Notations(t *testing.T) {
 	} {
 		fields := map[string]any{
 			"a.b/c": map[string]any{"d": int64(1)}, "set": []any{"p", "q"},
-			"list": []any{map[string]any{"name": "x", "port": int64(80)}, map[string]any{"name": "y"}},
+			"list": []any{map[string]any{"name": "x", "port": int64(80)}, map[string]any{"name": "y"}, map[string]any{"name": "A&B"}},
 		}
 		assert.Equal(t, want != "", deleteField(fields, path), "%s", path)
 		if path == ".a.b/c.d" {

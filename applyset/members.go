@@ -1,6 +1,7 @@
 package applyset
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/generated"
 	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
@@ -101,6 +103,9 @@ func (s *Set) desire(ctx context.Context, objects []*manifest.Object) (*desired,
 func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, definitions map[schema.GroupKind]bool) (*member, error) {
 	kind := obj.GroupVersionKind()
 	m := &member{Reference: ReferenceTo(obj)}
+	if err := checkMetadata(obj); err != nil {
+		return nil, err
+	}
 	if obj.GetLabels()[PartOfLabel] != "" {
 		return nil, fmt.Errorf("it already has the label %s (remove it)", PartOfLabel)
 	}
@@ -126,6 +131,14 @@ func (s *Set) desireObject(ctx context.Context, obj *unstructured.Object, defini
 	m.want = s.prepare(obj, m.Namespace)
 	m.setResource(resource)
 	return m, nil
+}
+
+// checkMetadata returns an error for labels and a namespace of a wrong type: prepare would replace them, and the server would not
+// report them.
+func checkMetadata(obj *unstructured.Object) error {
+	_, _, labelsErr := unstructured.Get[map[string]string](obj, "metadata", "labels")
+	_, _, namespaceErr := unstructured.Get[string](obj, "metadata", "namespace")
+	return cmp.Or(labelsErr, namespaceErr)
 }
 
 func (m *member) setResource(resource *dynamic.Resource) {
@@ -227,8 +240,10 @@ func (s *Set) readMembers(ctx context.Context, recorded scope, d *desired) (left
 			m := d.members[ref]
 			if m == nil {
 				m = &member{Reference: ref}
-				m.setResource(resource)
 				left = append(left, m)
+			}
+			if m.resource == nil { // it left the set, or its kind is served since desire
+				m.setResource(resource)
 			}
 			m.live = obj
 		})
@@ -302,6 +317,9 @@ func (s *Set) list(ctx context.Context, handle *dynamic.Resource, all scope, add
 	for obj, err := range handle.List(ctx, &metav1.ListOptions{LabelSelector: s.selector()}) {
 		if err != nil {
 			return err
+		}
+		if generated.IsEndpoints(handle.APIResource().GVK.GroupKind(), obj) {
+			continue // they have the labels of their Service, which may be a member
 		}
 		if namespace := obj.GetNamespace(); namespace == "" || all.namespaces[namespace] {
 			add(obj, handle)

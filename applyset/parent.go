@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -289,12 +288,7 @@ func (s *Set) deleteParent(ctx context.Context, resourceVersion string) error {
 	if whole.GetResourceVersion() != resourceVersion {
 		return fmt.Errorf("the parent %s was changed meanwhile", s.parent)
 	}
-	data, _, dataErr := unstructured.Get[map[string]any](whole, "data")
-	binary, _, binaryErr := unstructured.Get[map[string]any](whole, "binaryData")
-	if err := errors.Join(dataErr, binaryErr); err != nil {
-		return err
-	}
-	if s.parent.isBuiltin() && len(data)+len(binary) == 0 {
+	if s.parent.isBuiltin() && isEmpty(whole.Object["data"]) && isEmpty(whole.Object["binaryData"]) {
 		preconditions := &metav1.Preconditions{ResourceVersion: &resourceVersion}
 		_, err = resource.Delete(ctx, s.parent.Name, &metav1.DeleteOptions{Preconditions: preconditions})
 		return err

@@ -22,9 +22,10 @@ var (
 )
 
 // Delete deletes all members, in reverse order, and then the parent. It waits until the members are gone; ctx bounds the wait. A
-// parent with data of its own stays, without the record of the set. Members with an owner, and shared Namespaces and
-// CustomResourceDefinitions, are kept like in Apply, and so is the parent then. The Namespace of the parent is deleted last if it is a
-// member, and the parent with it. A set without a parent is an error for which apierrors.IsNotFound holds.
+// parent with data of its own stays, without the record of the set. Members with an owner, the CustomResourceDefinition of the parent's
+// kind, and shared Namespaces and CustomResourceDefinitions are kept like in Apply, and so is the parent then. The Namespace of the
+// parent is deleted last if it is a member, and the parent with it. A set without a parent is an error for which apierrors.IsNotFound
+// holds.
 func (s *Set) Delete(ctx context.Context, opts *ApplyOptions) ([]Event, error) {
 	r := &run{Set: s, options: valueOf(opts), isDelete: true}
 	r.options.NoPrune = false
@@ -76,6 +77,11 @@ func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 		return "", nil
 	case r.hasParent(m) && !r.isDelete:
 		return "it contains the parent of the set", nil
+	case r.definesParent(m):
+		return "it defines the kind of the parent of the set", nil
+	}
+	if same := r.sameObject(m); same != nil {
+		return fmt.Sprintf("it is %s of the set", same.Reference), nil
 	}
 	if needs := r.desiredIn(m); needs != nil {
 		return fmt.Sprintf("%s needs it", needs.Reference), nil
@@ -90,6 +96,26 @@ func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 	default:
 		return "", nil
 	}
+}
+
+// definesParent reports whether a member is the CustomResourceDefinition of the parent's kind.
+func (r *run) definesParent(m *member) bool {
+	if m.Kind != definitionKind {
+		return false
+	}
+	_, isDefined := definedKinds([]*unstructured.Object{m.live})[r.parent.kind()]
+	return isDefined
+}
+
+// sameObject returns the object to apply that is stored as the same object as a member that left the set. Some objects are served in
+// two groups, for example Events.
+func (r *run) sameObject(left *member) *member {
+	for _, m := range r.desired.members {
+		if m.live != nil && m.live.GetUID() == left.live.GetUID() {
+			return m
+		}
+	}
+	return nil
 }
 
 // hasParent reports whether a member is the Namespace of the parent.
@@ -120,9 +146,18 @@ func (r *run) desiredIn(left *member) *member {
 	return nil
 }
 
-// foreignInNamespace returns a reason if a namespace contains an object that is neither a member nor owned by an object nor made
-// for every namespace.
+// foreignInNamespace returns a reason if a namespace contains, or may contain, an object that is neither a member nor owned by an object
+// nor made for every namespace.
 func (r *run) foreignInNamespace(ctx context.Context, namespace string) (string, error) {
+	snapshot, err := r.client.Discovery().Refresh(ctx) // others may have defined kinds meanwhile
+	if err != nil {
+		return "", err
+	}
+	for version, state := range snapshot.Versions() {
+		if !state.Healthy() {
+			return fmt.Sprintf("the server does not serve %s at present, of which it may contain objects", version), nil
+		}
+	}
 	resources, err := r.client.PreferredResources(ctx, nil)
 	if err != nil {
 		return "", err
@@ -235,8 +270,13 @@ func (r *run) parentLast(stages [][]*member) [][]*member {
 
 // checkAgain sets the reason to keep a Namespace or CustomResourceDefinition again, right before its deletion: objects of others may
 // have been created since the first check.
+//
+// An object to apply may be the same object since its apply.
 func (r *run) checkAgain(ctx context.Context, m *member) (err error) {
-	if m.kept == "" && !r.options.DryRun && (m.Kind == namespaceKind || m.Kind == definitionKind) {
+	if m.kept != "" || r.options.DryRun {
+		return nil
+	}
+	if m.Kind == namespaceKind || m.Kind == definitionKind || r.sameObject(m) != nil {
 		m.kept, err = r.keptReason(ctx, m)
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,20 +44,6 @@ func builtinRule(kind schema.GroupKind) func(*object) Result {
 		return Rule{}.apply
 	default:
 		return nil
-	}
-}
-
-// isBuiltinGroup reports whether a group is Kubernetes' own. The group of a CustomResourceDefinition has a dot, and that of
-// further projects of Kubernetes may end in k8s.io, too.
-func isBuiltinGroup(group string) bool {
-	name, isKubernetes := strings.CutSuffix(group, ".k8s.io")
-	switch name {
-	case "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates",
-		"coordination", "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "networking", "node",
-		"rbac.authorization", "resource", "scheduling", "storage", "storagemigration":
-		return isKubernetes
-	default:
-		return !strings.Contains(group, ".")
 	}
 }
 

@@ -39,6 +39,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/builtingroup"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -166,7 +167,7 @@ func (o *object) withoutConditions(group string, hasSubresource *bool) Result {
 	fields, isMap := status.(map[string]any)
 	isWritten := status != nil && (!isMap || len(fields) > 0)
 	switch {
-	case isWritten || isBuiltinGroup(group):
+	case isWritten || builtingroup.Is(group):
 		return current
 	case hasSubresource == nil:
 		current.Message = "there is no status, and it is not known whether the kind has the subresource status"

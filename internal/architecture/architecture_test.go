@@ -83,6 +83,7 @@ var allowedImports = map[string][]string{
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
 	"internal/atomicfile":      {"discovery", "schema"},
+	"internal/builtingroup":    {"applyset", "plan", "readiness"},
 	"internal/document":        {"discovery", "schema"},
 	"internal/editdistance":    {"restmapper", "schema"},
 	"internal/fence":           {"applyset", "controller", "controller/leaderelection", "controller/sharding", "transport"},

@@ -14,11 +14,14 @@ func IsInEveryNamespace(kind schema.GroupKind, obj *unstructured.Object) bool {
 		return obj.GetName() == "kube-root-ca.crt"
 	case "ServiceAccount":
 		return obj.GetName() == "default"
-	case "Endpoints":
-		return obj.GetLabels()["endpoints.kubernetes.io/managed-by"] != ""
 	default:
-		return false
+		return IsEndpoints(kind, obj)
 	}
+}
+
+// IsEndpoints reports whether obj is the Endpoints that a controller creates for a Service with a selector. They have its labels.
+func IsEndpoints(kind schema.GroupKind, obj *unstructured.Object) bool {
+	return kind.String() == "Endpoints" && obj.GetLabels()["endpoints.kubernetes.io/managed-by"] != ""
 }
 
 // IsEvent reports whether a kind is the Event of Kubernetes. Further groups may define a kind Event, too.
