@@ -119,6 +119,7 @@ func (m *partitionMerger[T]) handle(ctx context.Context, event partitionEvent[T]
 		m.join(ctx, p.namespace)
 	case event.change.Type == dynamic.NotServed:
 		p.state = dynamic.NotServed
+		p.seen = nil // deletions may follow, with the resourceVersions of the objects
 		m.updateState()
 	case event.change.Object != nil:
 		m.handleChange(p, event.change)
@@ -137,12 +138,15 @@ func (m *partitionMerger[T]) handleChange(p *partition[T], change dynamic.Change
 	if p.received != nil {
 		p.received[key] = struct{}{}
 	}
-	if !change.FinalStateUnknown && p.hasSeen(obj) {
+	if p.hasSeen(obj.GetNamespace(), obj.GetUID(), obj.GetResourceVersion()) {
 		return
 	}
 	if s := c.lookUp(key); s.exists() {
 		// An object of the same name may be in another partition, which may be ahead.
 		uid, version := c.versionOf(s)
+		if p.hasSeen(key.Namespace, uid, obj.GetResourceVersion()) { // the stored object exists since a later resourceVersion
+			return
+		}
 		if !p.has(key.Namespace, uid) && (change.Type == watch.Deleted || resourceversion.IsNewer(version, obj.GetResourceVersion())) {
 			return
 		}

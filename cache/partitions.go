@@ -188,14 +188,12 @@ func (p *partition[T]) wrap(err error) error {
 	return err
 }
 
-// hasSeen reports whether the cache has a change already, from a partition that this one has taken over.
-func (p *partition[T]) hasSeen(obj metaObject) bool {
-	for _, s := range p.seen {
-		if s.shard.Matches(obj.GetNamespace(), obj.GetUID()) {
-			return isReached(s.resourceVersion, obj.GetResourceVersion())
-		}
-	}
-	return false
+// hasSeen reports whether the cache has a change of an object already, from a partition that p has taken over. Shards of p.seen may
+// overlap: a shard may have been listed, removed and listed again.
+func (p *partition[T]) hasSeen(namespace string, uid types.UID, resourceVersion string) bool {
+	return slices.ContainsFunc(p.seen, func(s seenPartition) bool {
+		return s.shard.Matches(namespace, uid) && isReached(s.resourceVersion, resourceVersion)
+	})
 }
 
 // setVersion records progress. It reports whether the resourceVersion has decreased: after a restore of etcd from a backup.

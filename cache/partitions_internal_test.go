@@ -1,8 +1,10 @@
 package cache
 
 import (
+	"context"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,14 +21,159 @@ func newHalves(t *testing.T) (m *partitionMerger[partial], uids []string) {
 	m = &partitionMerger[partial]{cache: newIdle()}
 	for _, selector := range shard.Split(shard.UID, 2) {
 		m.partitions = append(m.partitions, &partition[partial]{cache: m.cache, shard: selector, hasSynced: true})
-		n := 0
-		for !selector.Matches("shop", types.UID(strconv.Itoa(n))) {
-			n++
-		}
-		uids = append(uids, strconv.Itoa(n))
+		uids = append(uids, uidIn(selector))
 	}
 	require.Len(t, uids, 2)
 	return m, uids
+}
+
+func uidIn(selector shard.Selector) string {
+	n := 0
+	for !selector.Matches("shop", types.UID(strconv.Itoa(n))) {
+		n++
+	}
+	return strconv.Itoa(n)
+}
+
+// keeping is an idle source that obeys KnownObjects, as a handle does.
+type keeping struct{ idle }
+
+func (keeping) HonorsKnownObjects() {}
+
+// eventlessMerger merges partitions of a source without events: tests send the events of the newest partition themselves, in a bubble of
+// synctest.
+type eventlessMerger struct {
+	*partitionMerger[partial]
+
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // of the test
+}
+
+func newEventlessMerger(t *testing.T, source Source[partial], opts *Options[partial]) eventlessMerger {
+	t.Helper()
+	m := eventlessMerger{&partitionMerger[partial]{cache: New(source, opts), events: make(chan partitionEvent[partial])}, t, nil}
+	var cancel context.CancelFunc
+	m.ctx, cancel = context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		cancel()
+		m.all.Wait()
+	})
+	require.NoError(t, m.apply(m.ctx, m.cache.takeScope()))
+	return m
+}
+
+func (m eventlessMerger) setShard(selector shard.Selector) {
+	require.NoError(m.t, m.cache.SetShard(selector))
+	require.NoError(m.t, m.apply(m.ctx, m.cache.takeScope()))
+}
+
+func (m eventlessMerger) newest() *partition[partial] { return m.partitions[len(m.partitions)-1] }
+
+func (m eventlessMerger) send(event partitionEvent[partial]) {
+	synctest.Wait() // until the goroutines of the partitions have started
+	event.partition = m.newest()
+	require.NoError(m.t, m.handle(m.ctx, event))
+}
+
+// change sends what a reflector emits for a change of the pod web: no deletion of an unknown key, and a deletion before a new UID.
+func (m eventlessMerger) change(kind watch.EventType, uid, version string) {
+	send := func(change dynamic.Change[partial]) { m.send(partitionEvent[partial]{change: change}) }
+	knownUID, knownVersion, isKnown := m.newest().knownObjects().Version("shop", "web")
+	if kind == watch.Deleted && !isKnown {
+		return
+	}
+	if kind != watch.Deleted && isKnown && knownUID != types.UID(uid) {
+		send(dynamic.Change[partial]{Type: watch.Deleted, Object: partialPod("web", string(knownUID), knownVersion), FinalStateUnknown: true})
+	}
+	send(dynamic.Change[partial]{Type: kind, Object: partialPod("web", uid, version)})
+}
+
+// sync ends a list, or begins a watch, at a resourceVersion.
+func (m eventlessMerger) sync(version string) {
+	m.send(partitionEvent[partial]{change: dynamic.Change[partial]{Type: dynamic.Started}})
+	m.send(partitionEvent[partial]{version: version})
+	m.send(partitionEvent[partial]{change: dynamic.Change[partial]{Type: dynamic.Synced}})
+}
+
+func (m eventlessMerger) assertVersion(want string) {
+	m.t.Helper()
+	obj, found := m.cache.Get("shop", "web")
+	if assert.True(m.t, found) {
+		assert.Equal(m.t, want, obj.ResourceVersion)
+	}
+}
+
+// A pod of the first half is replaced by a pod of the second half, which is ahead when both are joined.
+func TestSetShard_JoinKeepsReplacedObject(t *testing.T) {
+	type event struct {
+		kind    watch.EventType
+		half    int
+		version string
+	}
+	halves := shard.Split(shard.UID, 2)
+	uids := []string{uidIn(halves[0]), uidIn(halves[1])}
+	for name, tc := range map[string]struct {
+		listed   string // version of the pod in the second list, at 30; "" for none
+		replayed []event
+		want     string
+	}{
+		"deleted":             {"25", []event{{watch.Deleted, 0, "24"}, {watch.Added, 1, "25"}}, "25"},
+		"changed and deleted": {"25", []event{{watch.Modified, 0, "23"}, {watch.Deleted, 0, "24"}, {watch.Added, 1, "25"}}, "25"},
+		"changed later":       {"25", []event{{watch.Deleted, 0, "24"}, {watch.Added, 1, "25"}, {watch.Modified, 1, "31"}}, "31"},
+		"replaced later": {"25", []event{
+			{watch.Deleted, 0, "24"}, {watch.Added, 1, "25"}, {watch.Deleted, 1, "31"}, {watch.Added, 0, "32"},
+		}, "32"},
+		"replaced twice": {"28", []event{
+			{watch.Deleted, 0, "21"}, {watch.Added, 1, "22"}, {watch.Deleted, 1, "23"},
+			{watch.Added, 0, "24"}, {watch.Deleted, 0, "26"}, {watch.Added, 1, "28"},
+		}, "28"},
+		"not replaced": {"", []event{{watch.Modified, 0, "24"}}, "24"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newEventlessMerger(t, keeping{}, &Options[partial]{Shard: halves[0]})
+				m.change(watch.Added, uids[0], "5")
+				m.sync("10")
+				m.setShard(halves[0].Union(halves[1]))
+				if tc.listed != "" {
+					m.change(watch.Added, uids[1], tc.listed)
+				}
+				m.sync("30")
+				require.Len(t, m.partitions, 1)
+				require.Equal(t, "10", m.newest().resourceVersion)
+				for _, e := range tc.replayed {
+					m.change(e.kind, uids[e.half], e.version)
+					m.send(partitionEvent[partial]{version: e.version})
+				}
+				m.assertVersion(tc.want)
+			})
+		})
+	}
+}
+
+// The watch of the first half makes no progress while the second half is gained, lost and gained again.
+func TestSetShard_GainedTwiceDoesNotGoBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		halves := shard.Split(shard.UID, 2)
+		uid := uidIn(halves[1])
+		m := newEventlessMerger(t, keeping{}, &Options[partial]{Shard: halves[0]})
+		m.sync("10")
+		for _, version := range []string{"20", "30"} {
+			m.setShard(halves[0].Union(halves[1]))
+			m.change(watch.Added, uid, version)
+			m.sync(version)
+			require.Len(t, m.partitions, 1, "joined")
+			m.sync("10")
+			if version == "20" {
+				m.setShard(halves[0])
+				m.sync("10")
+			}
+		}
+		for _, kind := range []watch.EventType{watch.Modified, watch.Deleted, watch.Added} {
+			m.change(kind, uid, "25")
+			m.assertVersion("30")
+		}
+	})
 }
 
 func TestPartitionMerger_OldestVersionCounts(t *testing.T) {
@@ -58,4 +205,21 @@ func TestPartitionMerger_NewerObjectStays(t *testing.T) {
 	assertVersion("9")
 	change(0, watch.Added, "12")
 	assertVersion("12")
+}
+
+// The deletion of the definition is inferred while the joined watch is behind the second half.
+func TestSetShard_NotServedDeletesJoinedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		halves := shard.Split(shard.UID, 2)
+		m := newEventlessMerger(t, keeping{}, &Options[partial]{Shard: halves[0]})
+		m.sync("10")
+		m.setShard(halves[0].Union(halves[1]))
+		m.change(watch.Added, uidIn(halves[1]), "25")
+		m.sync("30")
+		require.NotEmpty(t, m.newest().seen)
+		m.send(partitionEvent[partial]{change: dynamic.Change[partial]{Type: dynamic.NotServed}})
+		deleted := dynamic.Change[partial]{Type: watch.Deleted, Object: partialPod("web", uidIn(halves[1]), "25"), FinalStateUnknown: true}
+		m.send(partitionEvent[partial]{change: deleted})
+		assert.Empty(t, m.cache.List("", nil))
+	})
 }
