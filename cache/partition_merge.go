@@ -58,6 +58,7 @@ func (m *partitionMerger[T]) start(ctx context.Context, p *partition[T]) {
 	if p.audit = m.cache.newAuditor(p, p.source); p.audit != nil {
 		if p.audit.continueFrom(p.continues) {
 			p.resourceVersion = "" // lists the objects again
+			p.hasSynced = false
 			p.seen = nil
 		}
 		p.continues = nil

@@ -223,3 +223,33 @@ func TestSetShard_NotServedDeletesJoinedObjects(t *testing.T) {
 		assert.Empty(t, m.cache.List("", nil))
 	})
 }
+
+// A partition that lists again after a change of the shard has no later writes before the end of the list.
+func TestSetShard_WritesAwaitRepeatedList(t *testing.T) {
+	halves := shard.Split(shard.UID, 2)
+	for name, tc := range map[string]struct {
+		source Source[partial]
+		audit  *Audit
+	}{
+		"own source":                  {idle{}, nil},
+		"after an audit's difference": {keeping{}, &Audit{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newEventlessMerger(t, tc.source, &Options[partial]{Shard: halves[0].Union(halves[1]), Audit: tc.audit})
+				m.sync("10")
+				if tc.audit != nil {
+					m.newest().audit.setDifferences([]Difference{{NamespacedName: web, Stored: ObjectVersion{types.UID(uidIn(halves[0])), "5"}}})
+				}
+				m.setShard(halves[0])
+				m.cache.RecordWrite(written("web", "12"))
+				assert.False(t, m.cache.HasWrites(), "nothing has been listed again")
+				assert.True(t, m.cache.isListing())
+				m.sync("11")
+				assert.False(t, m.cache.HasWrites())
+				m.send(partitionEvent[partial]{version: "12"})
+				assert.True(t, m.cache.HasWrites())
+			})
+		})
+	}
+}

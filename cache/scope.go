@@ -227,6 +227,7 @@ func (m *partitionMerger[T]) continued(selector shard.Selector, others ...*parti
 	}
 	if !m.cache.hasHandle() { // which emits everything again
 		next.resourceVersion = ""
+		next.hasSynced = false
 		next.received = map[types.NamespacedName]struct{}{}
 	}
 	return next
