@@ -16,10 +16,12 @@ func (r *Reflector[T]) listAndWatchUntilRequest(ctx context.Context) error {
 		return r.listAndWatch(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	isRequested := false
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		select {
 		case <-r.Relist:
+			isRequested = true // also if the stream ends at the same time
 			cancel(errRelistRequested)
 		case <-ctx.Done():
 		}
@@ -27,8 +29,8 @@ func (r *Reflector[T]) listAndWatchUntilRequest(ctx context.Context) error {
 	err := r.listAndWatch(ctx)
 	cancel(nil)
 	waiting.Wait()
-	if cause := context.Cause(ctx); errors.Is(cause, errRelistRequested) {
-		return cause
+	if isRequested {
+		return errRelistRequested
 	}
 	return err
 }
