@@ -85,9 +85,10 @@ const defaultPageSize = 500
 type listPager struct {
 	pageRequest // of the next page
 
-	prefetch <-chan pageResult // of the next page, nil if it has not been requested
-	yielded  bool              // and the caller has continued
-	expiries int
+	prefetch    <-chan pageResult // of the next page, nil if it has not been requested
+	yielded     bool              // and the caller has continued
+	pageYielded bool              // an object of the current page has been yielded
+	expiries    int
 }
 
 // run calls page until there are no more pages or the list fails. page reads a page and reports whether there is a next page. An
@@ -125,6 +126,7 @@ func (p *listPager) page(ctx context.Context, handle func(item) error) (more boo
 	}
 	current := <-p.prefetch
 	p.prefetch = nil
+	p.pageYielded = false
 	if current.err != nil {
 		return false, current.err
 	}
@@ -145,6 +147,7 @@ func (p *listPager) page(ctx context.Context, handle func(item) error) (more boo
 			return false, err
 		}
 		p.yielded = true
+		p.pageYielded = true
 	}
 }
 
@@ -178,12 +181,14 @@ func (p *listPager) handleExpired(ctx context.Context, err error) error {
 	case ExpiryRestart:
 		p.continueFrom("")
 	case ExpiryContinue:
-		if !p.continueFrom(status.ErrStatus.Continue) {
+		if p.pageYielded || !p.continueFrom(status.ErrStatus.Continue) { // the token is for all objects of the page
 			return err
 		}
 	default:
 		return err
 	}
+	p.close() // the page after the expired page
+	p.prefetch = nil
 	p.expiries++
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 30 * time.Second}
 	if ended := backoff.Wait(ctx, p.expiries); ended != nil {

@@ -75,8 +75,8 @@ const (
 	// ExpiryFail ends the list with the error.
 	ExpiryFail ExpiryPolicy = iota
 	// ExpiryContinue lists the remaining objects as they are now: every object at most once, but of different
-	// resourceVersions. Objects created or deleted in the meantime may be listed or missing. If the server offers no
-	// continue token for that, the list fails.
+	// resourceVersions. Objects created or deleted in the meantime may be listed or missing. The list fails if the server
+	// offers no continue token for that, or if some objects of the expired page have been yielded.
 	ExpiryContinue
 	// ExpiryRestart lists again from the first page, at a new resourceVersion: objects are yielded again.
 	ExpiryRestart

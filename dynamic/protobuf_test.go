@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -250,6 +251,43 @@ func TestHandle_ListChangedBetweenForms(t *testing.T) {
 			_, err := list(r)
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "the items that were read are missing")
 		}
+	}
+}
+
+// The first page is requested again as JSON, but its resourceVersion has expired. The second page may be prefetched already.
+func TestHandle_ListExpiredBetweenForms(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy  dynamic.ExpiryPolicy
+		yielded int // objects before the request as JSON
+		want    string
+		fails   bool
+	}{
+		"fail":                    {dynamic.ExpiryFail, 2, "a b", true},
+		"restart":                 {dynamic.ExpiryRestart, 2, "a b a b c d", false},
+		"restart, not prefetched": {dynamic.ExpiryRestart, 1, "a a b c d", false},
+		"continue":                {dynamic.ExpiryContinue, 2, "a b", true},
+		"continue, none yielded":  {dynamic.ExpiryContinue, 0, "a c d", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, server := configMaps(t, nil)
+			objects := [][]byte{encodedConfigMap(t, "a", "1"), encodedConfigMap(t, "b", "1"), encodedConfigMap(t, "c", "1")}
+			objects[tc.yielded] = newer(objects[tc.yielded])
+			first := inTurn(respondProtobuf(false, encodedList(t, "ConfigMapList", metav1.ListMeta{ResourceVersion: "9", Continue: "2"}, objects...)),
+				page("2", "a", "b", "c"))
+			pages := map[string]http.HandlerFunc{"": first, "2": page("", "d"), "rest": page("", "a", "c", "d")}
+			server.Handle("GET "+configMapRoute, func(w http.ResponseWriter, r *http.Request) {
+				handler := pages[r.URL.Query().Get("continue")]
+				if r.URL.Query().Has("resourceVersionMatch") {
+					handler = gone("rest")
+				}
+				handler(w, r)
+			})
+			r = r.WithPageOptions(&dynamic.PageOptions{OnExpired: func(error) dynamic.ExpiryPolicy { return tc.policy }})
+			got, err := listVerbs(t, nil)["list"](r)
+			assert.Equal(t, tc.fails, err != nil, "%v", err)
+			assert.Equal(t, tc.fails, apierrors.IsResourceExpired(err), "%v", err)
+			assert.Equal(t, tc.want, strings.Join(got, " "))
+		})
 	}
 }
 
