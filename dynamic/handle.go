@@ -166,7 +166,8 @@ func (h *Handle[T]) Get(ctx context.Context, name string, opts *metav1.GetOption
 	}
 	obj, err := h.send(ctx, &h.endpoint, request)
 	if err != nil && h.fallBackToJSON(err) {
-		return h.Get(ctx, name, opts)
+		inJSON := &Handle[T]{*h.withJSON(), h.codec}
+		return inJSON.Get(ctx, name, opts)
 	}
 	return obj, err
 }
