@@ -175,6 +175,16 @@ func TestHandle_GetProtobuf(t *testing.T) {
 	assert.Equal(t, []string{"protobuf /a", "protobuf /a", "JSON /a", "JSON /a", "JSON /a"}, sent(t, server), "a newer server stays JSON")
 }
 
+// A proxy may ignore the Accept header.
+func TestHandle_GetAlwaysProtobuf(t *testing.T) {
+	r, server := configMaps(t, nil)
+	newerMap := respondProtobuf(false, enveloped(t, "ConfigMap", newer(encodedConfigMap(t, "a", "1"))))
+	server.Handle("GET "+configMapRoute+"/a", newerMap, newerMap, scripted.Status(http.StatusNotFound, "NotFound"))
+	_, err := r.Get(t.Context(), "a", nil)
+	require.ErrorContains(t, err, "field 60 is unknown")
+	assert.Equal(t, []string{"protobuf /a", "JSON /a"}, sent(t, server))
+}
+
 func TestHandle_GetBrokenProtobuf(t *testing.T) {
 	r, server := configMaps(t, nil)
 	body := enveloped(t, "ConfigMap", encodedConfigMap(t, "a", "1"))
@@ -320,13 +330,21 @@ func TestHandle_WatchResumesAsJSON(t *testing.T) {
 }
 
 func TestHandle_WatchOfInitialObjectsIsJSON(t *testing.T) {
-	r, server := configMaps(t, nil)
-	server.Handle("WATCH "+configMapRoute, scripted.Watch(scripted.Event("ADDED", configMapJSON("a", "1"))))
-	for _, err := range r.Watch(t.Context(), nil) {
-		require.NoError(t, err)
-		break
+	for query, opts := range map[string]*metav1.ListOptions{
+		"watch=true":                   nil,
+		"resourceVersion=0&watch=true": {ResourceVersion: "0"},
+		"resourceVersion=8&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true": {
+			ResourceVersion: "8", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, SendInitialEvents: new(true),
+		},
+	} {
+		r, server := configMaps(t, nil)
+		server.Handle("WATCH "+configMapRoute, scripted.Watch(scripted.Event("ADDED", configMapJSON("a", "1"))))
+		for _, err := range r.Watch(t.Context(), opts) {
+			require.NoError(t, err)
+			break
+		}
+		assert.Equal(t, []string{"JSON ?" + query}, sent(t, server), "initial events have no order to resume from")
 	}
-	assert.Equal(t, []string{"JSON ?watch=true"}, sent(t, server), "initial events have no order to resume from")
 }
 
 func TestHandle_WatchErrorEventOfProtobuf(t *testing.T) {

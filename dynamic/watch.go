@@ -36,7 +36,7 @@ type WatchStream[T any] struct {
 func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[T], error) {
 	e := &h.endpoint
 	version := valueOf(opts).ResourceVersion
-	if version == "" || version == "0" {
+	if version == "" || version == "0" || valueOf(valueOf(opts).SendInitialEvents) {
 		e = e.withJSON() // no resourceVersion resumes the initial events
 	}
 	stream, err := e.openWatch(ctx, h.codec.form(), nil, opts)
