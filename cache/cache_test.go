@@ -379,6 +379,30 @@ func TestChanges_InitialObjectsThenChanges(t *testing.T) {
 	})
 }
 
+// A custom source may emit an object without a name and a namespace.
+func TestChanges_ObjectWithoutName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, source := running(t, nil)
+		next, stop := iter.Pull(c.Changes(t.Context()))
+		defer stop()
+		source.emit(watch.Added, pod("", "", "a", 1))
+		source.emit(dynamic.Synced, nil)
+		source.emit(watch.Modified, pod("", "", "a", 2))
+		synctest.Wait()
+		for _, want := range []string{"ADDED  2", "SYNCED"} {
+			change, _ := next()
+			assert.Equal(t, want, text(change))
+		}
+		source.emit(dynamic.NotServed, nil)
+		source.emit(watch.Deleted, pod("", "", "a", 3))
+		synctest.Wait()
+		for _, want := range []string{"NOTSERVED", "DELETED  3 was 2"} {
+			change, _ := next()
+			assert.Equal(t, want, text(change))
+		}
+	})
+}
+
 func TestChanges_SlowConsumerGetsLastStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, source := running(t, nil)

@@ -63,20 +63,22 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 // consumer holds the pending changes of a loop over Changes: at most one per object, in the order of each object's first change
 // since its last delivery.
 type consumer[T any] struct {
-	mu      sync.Mutex
-	pending map[types.NamespacedName]*pendingChange[T] // the zero key holds state changes
-	hadMany bool                                       // len(pending) has reached maxPendingKept since the map was made
-	root    pendingChange[T]                           // sentinel of the ring of pending changes: next is the first, prev the last
-	ready   chan struct{}
+	mu           sync.Mutex
+	pending      map[types.NamespacedName]*pendingChange[T] // of objects
+	pendingState *pendingChange[T]                          // of the resource, nil for none
+	hadMany      bool                                       // len(pending) has reached maxPendingKept since the map was made
+	root         pendingChange[T]                           // sentinel of the ring of pending changes: next is the first, prev the last
+	ready        chan struct{}
 	// state is the latest change without an object (Synced or NotServed). deliveredState is the latest delivered state.
 	state, deliveredState watch.EventType
 }
 
-// pendingChange is the change of an object since its last delivery.
+// pendingChange is the change of an object, or of the state of the resource, since its last delivery.
 type pendingChange[T any] struct {
 	key          types.NamespacedName
 	delivered    stored[T]   // the last delivered state
-	stateChanges []Change[T] // of the zero key, in place of an object
+	stateChanges []Change[T] // of isState, in place of an object
+	isState      bool        // of Synced or NotServed; the key is empty
 	merged       bool        // further states since delivered
 	returned     bool        // the object has left the scope of the cache since delivered
 	update[T]
@@ -172,10 +174,10 @@ func (c *consumer[T]) queueState(state watch.EventType) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state = state
-	if p, found := c.pending[types.NamespacedName{}]; found {
-		c.drop(p)
+	if c.pendingState != nil {
+		c.drop(c.pendingState)
 	}
-	c.push(&pendingChange[T]{})
+	c.push(&pendingChange[T]{isState: true})
 	c.wake()
 }
 
@@ -183,8 +185,12 @@ func (c *consumer[T]) queueState(state watch.EventType) {
 const maxPendingKept = 256
 
 func (c *consumer[T]) push(p *pendingChange[T]) {
-	c.pending[p.key] = p
-	c.hadMany = c.hadMany || len(c.pending) >= maxPendingKept
+	if p.isState {
+		c.pendingState = p
+	} else {
+		c.pending[p.key] = p
+		c.hadMany = c.hadMany || len(c.pending) >= maxPendingKept
+	}
 	p.prev = c.root.prev
 	p.next = &c.root
 	p.prev.next = p
@@ -192,7 +198,11 @@ func (c *consumer[T]) push(p *pendingChange[T]) {
 }
 
 func (c *consumer[T]) drop(p *pendingChange[T]) {
-	delete(c.pending, p.key)
+	if p.isState {
+		c.pendingState = nil
+	} else {
+		delete(c.pending, p.key)
+	}
 	if c.hadMany && len(c.pending) == 0 { // a map does not shrink
 		c.pending = map[types.NamespacedName]*pendingChange[T]{}
 		c.hadMany = false
@@ -210,14 +220,14 @@ func (c *consumer[T]) next() *pendingChange[T] {
 		return nil
 	}
 	c.drop(p)
-	if p.key == (types.NamespacedName{}) {
+	if p.isState {
 		p.stateChanges = c.nextStates()
 	}
 	return p
 }
 
 func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
-	if p.key == (types.NamespacedName{}) {
+	if p.isState {
 		return p.stateChanges
 	}
 	object := c.load(p.object)
