@@ -24,7 +24,10 @@ package packed
 
 import (
 	"encoding/json"
+	"errors"
 	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/unstructured"
@@ -35,7 +38,8 @@ var admitted = unstructured.Limits{Object: -1}
 
 // New returns a function for [cache.Options].Pack. Conversion of T to JSON and back must be lossless. *unstructured.Lazy is JSON
 // in memory and costs the least time; *unstructured.Object and structs are encoded and decoded. Caches with the same function
-// share its dictionaries: they should have objects of the same kind. The function is safe for concurrent use.
+// share its dictionaries: they should have objects of the same kind. The function is safe for concurrent use. It returns nil for an
+// *unstructured.Lazy or *unstructured.Object without a kind or with a malformed apiVersion, so a Transform should keep both fields.
 func New[T any]() func(obj *T) cache.Packed[T] { return newPacker[T]().Pack }
 
 func newPacker[T any]() *packer[T] {
@@ -49,12 +53,27 @@ func newPacker[T any]() *packer[T] {
 	}
 	switch p := any(p).(type) {
 	case *packer[unstructured.Lazy]:
-		p.encode = func(obj *unstructured.Lazy) ([]byte, error) { return obj.JSON(), nil }
+		p.encode = func(obj *unstructured.Lazy) ([]byte, error) { return obj.JSON(), checkType(obj.GroupVersionKind()) }
 		p.isJSON = true
 		p.shared.decode = admitted.DecodeLazy
 	case *packer[unstructured.Object]:
-		p.encode = unstructured.Encode
+		p.encode = func(obj *unstructured.Object) ([]byte, error) {
+			if err := checkType(obj.GroupVersionKind()); err != nil {
+				return nil, err
+			}
+			return unstructured.Encode(obj)
+		}
 		p.shared.decode = admitted.Decode
 	}
 	return p
+}
+
+// errNoType is the error of an object that cannot be decoded.
+var errNoType = errors.New("the object has no kind, or a malformed apiVersion")
+
+func checkType(kind schema.GroupVersionKind) error {
+	if kind.Kind == "" {
+		return errNoType
+	}
+	return nil
 }

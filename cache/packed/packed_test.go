@@ -3,7 +3,9 @@ package packed_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -151,4 +153,26 @@ func TestPacked_ReadsWhileDictionariesChange(t *testing.T) {
 func TestPacker_WithoutJSONKeepsObject(t *testing.T) {
 	type broken struct{ C chan int }
 	assert.Nil(t, packed.New[broken]()(&broken{make(chan int)}))
+}
+
+// A Transform may drop kind and apiVersion. The decoders need both.
+func TestPacker_WithoutTypeKeepsObject(t *testing.T) {
+	packer, lazyPacker := packed.New[unstructured.Object](), packed.New[unstructured.Lazy]()
+	for name, fields := range map[string]map[string]any{
+		"no kind":             {"apiVersion": "v1"},
+		"neither":             {},
+		"malformed, no kind":  {"apiVersion": "a/b/c"},
+		"malformed":           {"apiVersion": "a/b/c", "kind": "Widget"},
+		"kind of other types": {"apiVersion": "v1", "kind": int64(1)},
+	} {
+		for i := range 50 {
+			obj := &unstructured.Object{Object: maps.Clone(fields)}
+			obj.SetName(fmt.Sprint(name, i))
+			obj.Object["text"] = strings.Repeat("some text ", 200)
+			assert.Nil(t, packer(obj), name)
+			lazy, err := unstructured.As[unstructured.Lazy](obj)
+			require.NoError(t, err)
+			assert.Nil(t, lazyPacker(lazy), name)
+		}
+	}
 }
