@@ -131,11 +131,12 @@ func (o *object) compute(opts *Options) Result {
 		}
 		return rule.apply(o)
 	}
+	builtin := builtinRule(kind)
+	o.isBuiltin = builtin != nil
 	if result := cmp.Or(o.outdated(), o.kstatusConditions()); result != (Result{}) {
 		return result
 	}
-	if builtin := builtinRule(kind); builtin != nil {
-		o.isBuiltin = true
+	if builtin != nil {
 		return builtin(o)
 	}
 	return cmp.Or(o.positiveConditions(), o.withoutConditions(kind.Group, opts.StatusSubresource))

@@ -91,6 +91,27 @@ func TestCompute_MentionsUnexpectedTypes(t *testing.T) {
 	}
 }
 
+func TestCompute_UnexpectedTypeInBuiltinKind(t *testing.T) {
+	const conditions = "status.conditions"
+	for name, tc := range map[string]struct {
+		generation, status string
+		want               Result
+	}{
+		"conditions":         {`1`, `"conditions":"x"`, Result{Unknown, conditions, ".status.conditions: is string, not a list"}},
+		"condition":          {`1`, `"conditions":["x"]`, Result{Unknown, conditions, ".status.conditions[0]: is string, not an object"}},
+		"status":             {`1`, `"conditions":[{"type":"Ready","status":1}]`, Result{Unknown, conditions, ".status.conditions[0].status: is int64, not string"}},
+		"generation":         {`"1"`, `"observedGeneration":1`, Result{Unknown, "metadata.generation", ".metadata.generation: is string, not int64"}},
+		"observedGeneration": {`1`, `"observedGeneration":"1"`, Result{Unknown, "status.observedGeneration", ".status.observedGeneration: is string, not int64"}},
+	} {
+		for _, kind := range []string{`"apps/v1","kind":"Deployment"`, `"v1","kind":"Pod"`, `"batch/v1","kind":"Job"`, `"v1","kind":"ConfigMap"`} {
+			t.Run(name+" of "+kind, func(t *testing.T) {
+				obj := `{"apiVersion":` + kind + `,"metadata":{"generation":` + tc.generation + `},"status":{"phase":"Running","startTime":"2026-01-01T00:00:00Z",` + tc.status + `}}`
+				checkStatus(t, obj, tc.want)
+			})
+		}
+	}
+}
+
 func TestCompute_PositiveConditions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status string
