@@ -15,7 +15,7 @@ import (
 // Skeleton returns a new object of a kind as YAML: required fields with values that their schemas accept, and as comments their
 // descriptions, further fields with defaults, and CEL rules, which it does not evaluate. Built-in kinds get fields that their API
 // servers require although no schema says so, such as the image of a container. s is the kind's schema. Values of required texts
-// are examples.
+// are examples: a minLength of more than 4096 is not met.
 func (s *Schema) Skeleton(gvk schema.GroupVersionKind, name string) string {
 	b := &skeletonBuilder{name: name}
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
@@ -40,8 +40,12 @@ func (s *Schema) Skeleton(gvk schema.GroupVersionKind, name string) string {
 	return text.String()
 }
 
-// maxSkeletonDepth bounds required fields nested in each other: a schema may require itself.
-const maxSkeletonDepth = 20
+const (
+	// maxSkeletonDepth bounds required fields nested in each other: a schema may require itself.
+	maxSkeletonDepth = 20
+	// maxSkeletonFields bounds the required fields: a schema may require itself in several fields.
+	maxSkeletonFields = 10_000
+)
 
 // skeletonField is a field of a skeleton: a scalar or empty value, an object, or a list of one item.
 type skeletonField struct {
@@ -53,7 +57,10 @@ type skeletonField struct {
 	isComment bool           // a field that is not required
 }
 
-type skeletonBuilder struct{ name string }
+type skeletonBuilder struct {
+	name   string
+	fields int // required fields so far
+}
 
 // skeleton_required.json has fields that the API server requires of built-in kinds, although their schemas do not, by the name of
 // the schema. NAME is the object's name. A test creates the skeleton of every kind on an API server.
@@ -86,13 +93,28 @@ func (b *skeletonBuilder) object(s *Schema, depth int) []*skeletonField {
 	return append(fields, comments...)
 }
 
-// requiredFields returns the names of the required fields, with those of the first alternative of anyOf and oneOf and of allOf.
+// requiredFields returns the names of the required fields of s and of its parts.
 func (s *Schema) requiredFields() []string {
-	required := slices.Clone(s.Required)
-	for _, part := range s.chosenParts() {
-		required = append(required, part.requiredFields()...)
+	var required []string
+	for _, part := range s.allParts() {
+		required = append(required, part.Required...)
 	}
 	return required
+}
+
+// allParts returns s, its chosen parts, and their chosen parts. Each schema occurs once: a schema may be a part of itself.
+func (s *Schema) allParts() []*Schema {
+	all := []*Schema{s}
+	found := map[*Schema]bool{s: true}
+	for i := 0; i < len(all); i++ {
+		for _, part := range all[i].chosenParts() {
+			if !found[part] {
+				found[part] = true
+				all = append(all, part)
+			}
+		}
+	}
+	return all
 }
 
 // chosenParts returns the schemas of allOf and the first alternatives of anyOf and oneOf.
@@ -129,10 +151,11 @@ func (f *Schema) withAlternatives(s *Schema, name string) *Schema {
 // field returns a required field.
 func (b *skeletonBuilder) field(name string, s *Schema, depth int) *skeletonField {
 	field := &skeletonField{name: name, comments: append(commentsOf(s), ruleComments(s)...)}
+	b.fields++
 	switch {
 	case s.Default != nil && !isEmpty(s.Default):
 		field.value = toJSON(s.Default)
-	case depth > maxSkeletonDepth:
+	case depth > maxSkeletonDepth, b.fields > maxSkeletonFields:
 		field.value = "null"
 	case s.Type == "object" && !s.IntOrString:
 		if field.fields = b.object(s, depth); !hasValues(field.fields) {

@@ -16,27 +16,38 @@ var formatExamples = map[string]string{
 	"ipv6": "2001:db8::1", "cidr": "192.0.2.0/24", "mac": "00:00:5e:00:53:01",
 }
 
+// maxExample bounds the characters of an example text.
+const maxExample = 4096
+
 // scalar returns a value that a schema of a scalar accepts, as far as it can be found.
 func (b *skeletonBuilder) scalar(name string, s *Schema) any {
-	if len(s.Enum) > 0 {
-		return s.Enum[0]
-	}
-	switch {
-	case s.IntOrString, s.Type == "integer":
-		return int64(s.smallest())
-	case s.Type == "number":
-		return s.smallest()
-	case s.Type == "boolean":
-		return false
-	case s.Type == "string":
-		return b.text(name, s)
-	}
-	for _, part := range s.chosenParts() {
-		if part.Type != "" {
-			return b.scalar(name, part)
+	for i, part := range s.allParts() {
+		if i > 0 && part.Type == "" {
+			continue
+		}
+		if value, isScalar := b.scalarOf(name, part); isScalar {
+			return value
 		}
 	}
 	return map[string]any{}
+}
+
+// scalarOf is scalar without the parts of s.
+func (b *skeletonBuilder) scalarOf(name string, s *Schema) (value any, isScalar bool) {
+	switch {
+	case len(s.Enum) > 0:
+		return s.Enum[0], true
+	case s.IntOrString, s.Type == "integer":
+		return int64(s.smallest()), true
+	case s.Type == "number":
+		return s.smallest(), true
+	case s.Type == "boolean":
+		return false, true
+	case s.Type == "string":
+		return b.text(name, s), true
+	default:
+		return nil, false
+	}
 }
 
 // smallest returns the smallest valid number from 1 on, or the largest below it.
@@ -57,7 +68,7 @@ func (s *Schema) smallest() float64 {
 	return n
 }
 
-// text returns a text of a string field.
+// text returns a text of a string field. It has at least s.MinLength characters, unless that is more than maxExample.
 func (b *skeletonBuilder) text(name string, s *Schema) string {
 	text, found := formatExamples[s.Format]
 	if strings.HasSuffix(s.Name, ".MicroTime") {
@@ -72,10 +83,8 @@ func (b *skeletonBuilder) text(name string, s *Schema) string {
 	if s.Pattern != "" {
 		text = s.matching(text)
 	}
-	if s.MinLength != nil {
-		for n := int64(utf8.RuneCountInString(text)); n < *s.MinLength; n++ {
-			text += "x"
-		}
+	if count := utf8.RuneCountInString(text); s.MinLength != nil && *s.MinLength > int64(count) && *s.MinLength <= maxExample {
+		text += strings.Repeat("x", int(*s.MinLength)-count)
 	}
 	if s.MaxLength != nil && *s.MaxLength >= 0 && int64(utf8.RuneCountInString(text)) > *s.MaxLength {
 		text = string([]rune(text)[:*s.MaxLength])
@@ -120,17 +129,17 @@ func shortest(e *syntax.Regexp, repeats, depth int) string {
 	case syntax.OpCapture:
 		return part(0)
 	case syntax.OpStar:
-		return strings.Repeat(part(0), repeats)
+		return repeat(part(0), repeats)
 	case syntax.OpQuest:
-		return strings.Repeat(part(0), min(repeats, 1))
+		return repeat(part(0), min(repeats, 1))
 	case syntax.OpPlus:
-		return strings.Repeat(part(0), max(repeats, 1))
+		return repeat(part(0), max(repeats, 1))
 	case syntax.OpRepeat:
 		count := max(e.Min, repeats)
 		if e.Max >= 0 {
 			count = min(count, e.Max)
 		}
-		return strings.Repeat(part(0), count)
+		return repeat(part(0), count)
 	case syntax.OpConcat:
 		var text strings.Builder
 		for i := range e.Sub {
@@ -142,6 +151,14 @@ func shortest(e *syntax.Regexp, repeats, depth int) string {
 	default: // anchors and the empty expression
 		return ""
 	}
+}
+
+// repeat returns text count times, or once if that is longer than maxExample: repeats may be nested.
+func repeat(text string, count int) string {
+	if count*len(text) > maxExample {
+		return text
+	}
+	return strings.Repeat(text, count)
 }
 
 // classRune returns a rune of a character class: a letter or digit if there is one. ranges are pairs of bounds.

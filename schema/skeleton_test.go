@@ -48,10 +48,38 @@ spec:
 }
 
 func TestSchema_Skeleton_EndsForRecursiveSchemas(t *testing.T) {
+	for required, most := range map[string]int{`["next"]`: maxSkeletonDepth, `["next","other","third"]`: maxSkeletonFields + 3*maxSkeletonDepth} {
+		s := parseKind(t, `{"type":"object","properties":{"spec":{"$ref":"#/components/schemas/Node"}}}`,
+			`"Node":{"type":"object","required":`+required+`,"properties":{"next":{"$ref":"#/components/schemas/Node"},
+				"other":{"$ref":"#/components/schemas/Node"},"third":{"$ref":"#/components/schemas/Node"}}}`)
+		skeleton := s.Skeleton(kGVK, "web")
+		fields := strings.Count(skeleton, "next:") + strings.Count(skeleton, "other:") + strings.Count(skeleton, "third:")
+		assert.LessOrEqual(t, fields, most, required)
+	}
+}
+
+// Schemas may be parts of themselves, several times.
+func TestSchema_Skeleton_PartOfItself(t *testing.T) {
 	s := parseKind(t, `{"type":"object","properties":{"spec":{"$ref":"#/components/schemas/Node"}}}`,
-		`"Node":{"type":"object","required":["next"],"properties":{"next":{"$ref":"#/components/schemas/Node"}}}`)
-	skeleton := s.Skeleton(kGVK, "web")
-	assert.Less(t, strings.Count(skeleton, "next:"), maxSkeletonDepth+1)
+		`"Node":{"type":"object","required":["a"],"allOf":[{"$ref":"#/components/schemas/Node"},{"$ref":"#/components/schemas/Node"},{"required":["b","c"]}],
+			"properties":{"a":{"$ref":"#/components/schemas/Other"},"b":{"type":"string"},"c":{"allOf":[{"type":"unknown"},{"type":"integer"}]}}}`,
+		`"Other":{"type":"unknown","allOf":[{"$ref":"#/components/schemas/Other"},{"$ref":"#/components/schemas/Other"}]}`)
+	assert.Contains(t, s.Skeleton(kGVK, "web"), "spec:\n  a: {}\n  b: \"example\"\n  c: 1\n")
+}
+
+func TestSchema_Skeleton_LongText(t *testing.T) {
+	for field, want := range map[string]int{
+		`"minLength":4096`:                 4096,
+		`"minLength":4097`:                 len("example"),
+		`"minLength":-9223372036854775808`: len("example"),
+		`"minLength":9000000000000`:        len("example"),
+		`"pattern":"^(ab){1000}$"`:         2000,
+		`"pattern":"^` + strings.Repeat("(", 40) + "a" + strings.Repeat("b)+", 40) + `c$","minLength":50`: 50,
+	} {
+		s := parseKind(t, `{"type":"object","properties":{"spec":{"type":"object","required":["f"],"properties":{"f":{"type":"string",`+field+`}}}}}`)
+		_, value, _ := strings.Cut(s.Skeleton(kGVK, "web"), "\n  f: ")
+		assert.Len(t, strings.Trim(value, "\"\n"), want, field)
+	}
 }
 
 func TestSchema_Skeleton_Scalars(t *testing.T) {
