@@ -30,7 +30,7 @@ type Reader struct {
 	// FieldLines keeps the text of all documents for [Object.FieldLine].
 	FieldLines bool
 	// Client requests URLs. nil means a client with the default transport, without cookies. Reader sends no credentials: it rejects
-	// a URL with a user.
+	// a URL with a user. It follows at most 10 redirects, which CheckRedirect may reject.
 	Client *http.Client
 }
 

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +40,7 @@ func validateURL(address string) error {
 // readURL decodes the body of a URL.
 func readURL(ctx context.Context, client *http.Client, address string, withLines bool) ([]*Object, error) {
 	name := sanitize.URL(address)
-	body, err := openURL(ctx, cmp.Or(client, &http.Client{CheckRedirect: checkRedirect}), address)
+	body, err := openURL(ctx, withRedirects(client), address)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
@@ -98,7 +97,24 @@ func responseError(response *http.Response) error {
 	return nil
 }
 
-// checkRedirect is the policy of the default client.
+// withRedirects returns a copy of client that follows the redirects that checkRedirect and client.CheckRedirect accept. client may be
+// nil.
+func withRedirects(client *http.Client) *http.Client {
+	checked := http.Client{}
+	if client != nil {
+		checked = *client
+	}
+	own := checked.CheckRedirect
+	checked.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if err := checkRedirect(req, via); err != nil || own == nil {
+			return err
+		}
+		return own(req, via)
+	}
+	return &checked
+}
+
+// checkRedirect is the policy of each client.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) >= maxRedirects:

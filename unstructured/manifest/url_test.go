@@ -133,8 +133,22 @@ func TestReader_URLRedirectToPlainHTTP(t *testing.T) {
 	previous := http.DefaultTransport
 	http.DefaultTransport = server.Client().Transport // trusts the server
 	t.Cleanup(func() { http.DefaultTransport = previous })
-	_, err := read(t, &manifest.Reader{Paths: []string{server.URL}})
-	assert.EqualError(t, err, "read "+server.URL+": redirect to "+plain.URL+"/ok rejected: it is not encrypted")
+	permissive := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
+	for _, client := range []*http.Client{nil, {}, permissive} {
+		_, err := read(t, &manifest.Reader{Paths: []string{server.URL}, Client: client})
+		assert.EqualError(t, err, "read "+server.URL+": redirect to "+plain.URL+"/ok rejected: it is not encrypted")
+	}
+}
+
+func TestReader_URLRedirectsOfClient(t *testing.T) {
+	server := manifestServer(t)
+	client := server.Client()
+	names, err := read(t, &manifest.Reader{Paths: []string{server.URL + "/moved"}, Client: client})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a"}, names)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	_, err = read(t, &manifest.Reader{Paths: []string{server.URL + "/moved"}, Client: client})
+	assert.ErrorContains(t, err, "302 Found")
 }
 
 func TestReader_URLWithClient(t *testing.T) {
