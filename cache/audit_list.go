@@ -3,12 +3,14 @@ package cache
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -126,4 +128,13 @@ func (c *Cache[T]) forgetLeftOut(deleted map[types.NamespacedName]ObjectVersion)
 			delete(c.audits.leftOut, key)
 		}
 	}
+}
+
+// forgetLeftOutOf removes the states of a partition's objects that are not in the shard kept.
+func (c *Cache[T]) forgetLeftOutOf(p *partition[T], kept shard.Selector) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.audits.leftOut, func(key types.NamespacedName, version ObjectVersion) bool {
+		return p.has(key.Namespace, version.UID) && !kept.Matches(key.Namespace, version.UID)
+	})
 }

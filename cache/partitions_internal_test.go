@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -249,6 +250,37 @@ func TestSetShard_WritesAwaitRepeatedList(t *testing.T) {
 				assert.False(t, m.cache.HasWrites())
 				m.send(partitionEvent[partial]{version: "12"})
 				assert.True(t, m.cache.HasWrites())
+			})
+		})
+	}
+}
+
+// What Transform leaves out is forgotten with the namespace or the shard.
+func TestPartitionMerger_LeftOutIsForgotten(t *testing.T) {
+	halves := shard.Split(shard.UID, 2)
+	leaveOut := func(*partial) *partial { return nil }
+	for name, tc := range map[string]struct {
+		opts   Options[partial]
+		narrow func(c *Cache[partial]) error
+		want   int
+	}{
+		"namespace": {Options[partial]{Namespaces: []string{"home", "shop"}}, func(c *Cache[partial]) error { return c.SetNamespaces("home") }, 0},
+		"half":      {Options[partial]{Shard: halves[0].Union(halves[1])}, func(c *Cache[partial]) error { return c.SetShard(halves[0]) }, 1},
+		"whole":     {Options[partial]{Shard: halves[0].Union(halves[1])}, func(c *Cache[partial]) error { return c.SetShard(shard.New(shard.UID)) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.opts.Audit = &Audit{}
+				tc.opts.Transform = leaveOut
+				m := newEventlessMerger(t, keeping{}, &tc.opts)
+				for i, half := range halves {
+					pod := partialPod(fmt.Sprint("pod-", i), uidIn(half), "5")
+					m.send(partitionEvent[partial]{change: dynamic.Change[partial]{Type: watch.Added, Object: pod}})
+				}
+				require.Equal(t, 2, m.cache.Entries())
+				require.NoError(t, tc.narrow(m.cache))
+				require.NoError(t, m.apply(m.ctx, m.cache.takeScope()))
+				assert.Equal(t, tc.want, m.cache.Entries())
 			})
 		})
 	}

@@ -196,6 +196,7 @@ func (m *partitionMerger[T]) narrow(ctx context.Context, p *partition[T], kept s
 			m.cache.remove(key, update[T]{removed: true})
 		}
 	}
+	m.cache.forgetLeftOutOf(p, kept)
 	if !kept.IsNothing() {
 		m.start(ctx, m.continued(kept, p))
 	}
