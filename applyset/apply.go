@@ -29,6 +29,9 @@ type ApplyOptions struct {
 	// BeforeApply is called right before an object is applied, with the lock of the set: it may delete the object, so that the apply
 	// creates it. Its error is the error of the object. Calls are concurrent. A dry run does not call it.
 	BeforeApply func(ctx context.Context, object Reference) error
+	// CheckPrune is called for each member to delete, before the first write. Apply deletes no further members, and writes nothing after
+	// an error. live is read-only. CheckPrune is called again if the set is read again.
+	CheckPrune func(object Reference, live *unstructured.Object) error
 	// OnEvent is called after every object. Calls are serialized.
 	OnEvent func(Event)
 }

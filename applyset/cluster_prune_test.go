@@ -1,6 +1,7 @@
 package applyset_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -110,6 +111,30 @@ func TestSet_PruneKeepsForeignObjects(t *testing.T) {
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{"kept ConfigMap owned", "pruned Namespace " + e.namespace + "-shared",
 		"pruned CustomResourceDefinition charms." + e.namespace + ".example.com"}, outcomes(events))
+}
+
+// TestSet_CheckPruneForbidsDeletion forbids the deletion of one of two members that left the set.
+func TestSet_CheckPruneForbidsDeletion(t *testing.T) {
+	e := newEnvironment(t)
+	set := e.set("checked")
+	_, err := set.Apply(t.Context(), e.configMaps(t, "red", "a", "b", "c"), nil)
+	require.NoError(t, err)
+	e.requests.reset()
+	var checked []string
+	forbidden := errors.New("not planned")
+	opts := &applyset.ApplyOptions{CheckPrune: func(object applyset.Reference, live *unstructured.Object) error {
+		assert.Equal(t, object, applyset.ReferenceTo(live))
+		checked = append(checked, object.Name)
+		if object.Name == "b" {
+			return forbidden
+		}
+		return nil
+	}}
+	events, err := set.Apply(t.Context(), e.configMaps(t, "blue", "a"), opts)
+	require.ErrorIs(t, err, forbidden)
+	assert.Empty(t, events)
+	assert.Empty(t, writes(e.requests.reset()))
+	assert.Equal(t, []string{"b", "c"}, checked)
 }
 
 // TestSet_ApplyAwaitsDeletion applies an object whose previous version is still being deleted.

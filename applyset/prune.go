@@ -2,6 +2,7 @@ package applyset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -55,15 +56,19 @@ func (r *run) delete(ctx context.Context) error {
 	return r.end(ctx)
 }
 
-// checkPrunes sets the reasons to keep members that left the set.
+// checkPrunes sets the reasons to keep members that left the set, and calls CheckPrune for the others.
 func (r *run) checkPrunes(ctx context.Context) error {
+	var errs []error
 	for _, m := range r.left {
 		var err error
 		if m.kept, err = r.keptReason(ctx, m); err != nil {
 			return fmt.Errorf("%s left the set: %w", m.Reference, err)
 		}
+		if r.options.CheckPrune != nil && m.kept == "" && m.live.GetDeletionTimestamp() == nil {
+			errs = append(errs, r.options.CheckPrune(m.Reference, m.live))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (r *run) keptReason(ctx context.Context, m *member) (string, error) {

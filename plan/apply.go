@@ -31,7 +31,7 @@ type ApplyOptions struct {
 }
 
 // ChangedError reports that an object has changed since the plan. Change says how: "was created", "was changed", "was deleted", "was
-// deleted and created".
+// deleted and created". A member of the set that the plan does not delete "became prunable".
 type ChangedError struct {
 	Object applyset.Reference
 	Change string
@@ -161,21 +161,30 @@ func (a *application) compareFields(ctx context.Context, read *Read, change *Cha
 	if err != nil {
 		return "", "", fmt.Errorf("read %s: %w", read.Object, err)
 	}
-	before := withoutAssigned(change.Live).Object
-	after := withoutAssigned(live).Object
-	delete(before, "status")
-	delete(after, "status")
-	if live.GetUID() != read.UID || !reflect.DeepEqual(before, after) {
+	if live.GetUID() != read.UID || !sameFields(change.Live, live) {
 		return "", "was changed", nil
 	}
 	return live.GetResourceVersion(), "", nil
+}
+
+// sameFields compares all fields but the status and those that the server assigns.
+func sameFields(a, b *unstructured.Object) bool {
+	before := withoutAssigned(a).Object
+	after := withoutAssigned(b).Object
+	delete(before, "status")
+	delete(after, "status")
+	return reflect.DeepEqual(before, after)
 }
 
 // applySet applies the set. An object to replace is deleted right before its apply, with the lock of the set.
 func (a *application) applySet(ctx context.Context) error {
 	var objects []*manifest.Object
 	replaces := map[applyset.Reference]*Change{}
+	prunes := map[applyset.Reference]*Change{}
 	for _, change := range a.plan.Changes {
+		if change.Action == Prune && change.Live != nil {
+			prunes[change.Object] = change
+		}
 		if change.Want == nil {
 			continue
 		}
@@ -195,6 +204,8 @@ func (a *application) applySet(ctx context.Context) error {
 			return a.delete(ctx, change)
 		}
 		return nil
+	}, CheckPrune: func(ref applyset.Reference, live *unstructured.Object) error {
+		return checkPrune(prunes[ref], ref, live)
 	}}
 	if a.plan.ForceConflicts {
 		opts.Conflicts = applyset.ConflictForce
@@ -202,6 +213,22 @@ func (a *application) applySet(ctx context.Context) error {
 	var err error
 	a.events, err = set.Apply(ctx, objects, opts)
 	return err
+}
+
+// checkPrune returns an error for a member that the plan does not delete in this state. planned is the planned delete, or nil.
+func checkPrune(planned *Change, ref applyset.Reference, live *unstructured.Object) error {
+	switch {
+	case planned == nil:
+		return &ChangedError{ref, "became prunable"}
+	case planned.Live.GetUID() != live.GetUID():
+		return &ChangedError{ref, "was deleted and created"}
+	case planned.Live.GetResourceVersion() == live.GetResourceVersion():
+		return nil
+	case isSecret(live) || !sameFields(planned.Live, live):
+		return &ChangedError{ref, "was changed"}
+	default:
+		return nil
+	}
 }
 
 // applyAll applies the objects in sequence. Kinds of the plan's definitions are awaited.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/applyset"
@@ -24,6 +25,7 @@ import (
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/plan"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
@@ -237,6 +239,45 @@ func TestPlan_ApplyOfReplace(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	assert.NotEqual(t, planned.Changes[0].Live.GetUID(), events[0].Live.GetUID())
+}
+
+// TestPlan_ApplyDeletesOnlyPlannedMembers plans a set with a kept Namespace. After the plan a member is restored from a backup, or the
+// reason to keep the Namespace ends.
+func TestPlan_ApplyDeletesOnlyPlannedMembers(t *testing.T) {
+	for name, restores := range map[string]bool{"restored member": true, "end of a reason to keep": false} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnvironment(t)
+			parent := applyset.Parent{Namespace: e.namespace, Name: "set"}
+			set := applyset.New(e.Client, parent, nil)
+			namespaces := client.Resource(t, e.Client, "namespaces")
+			more := e.namespace + "-more"
+			client.DeleteAtEnd(t, namespaces, more)
+			_, err := set.Apply(t.Context(), e.objects(t, `{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE-more}}`), nil)
+			require.NoError(t, err)
+			configMap := func(name, label string) *unstructured.Object {
+				return e.objects(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: `+name+`, labels: {applyset.kubernetes.io/part-of: `+label+`}}}`)[0].Object
+			}
+			configMaps := client.Resource(t, e.Client, "configmaps")
+			_, err = configMaps.Namespace(more).Create(t.Context(), configMap("foreign", "different"), nil)
+			require.NoError(t, err)
+			planned, _ := saved(t, e.plan(t, several, &plan.Options{Set: set}))
+			want := applyset.Reference{Kind: schema.GroupKind{Kind: "Namespace"}, Name: more}
+			if restores {
+				want = applyset.Reference{Kind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: e.namespace, Name: "restored"}
+				_, err = configMaps.Namespace(e.namespace).Create(t.Context(), configMap("restored", parent.ID()), nil)
+			} else {
+				_, err = configMaps.Namespace(more).Delete(t.Context(), "foreign", nil)
+			}
+			require.NoError(t, err)
+			e.writes = nil
+
+			_, err = planned.Apply(t.Context(), e.Client, nil)
+			var changed *plan.ChangedError
+			require.ErrorAs(t, err, &changed)
+			assert.Equal(t, plan.ChangedError{Object: want, Change: "became prunable"}, *changed)
+			assert.Empty(t, e.writes)
+		})
+	}
 }
 
 // TestPlan_ReplaceInLockedSet replaces an object of a set while a different run has the lock, and afterwards.

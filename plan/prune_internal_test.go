@@ -44,3 +44,37 @@ func TestDependentIndex_CascadeOf(t *testing.T) {
 		assert.ElementsMatch(t, want, names, text)
 	}
 }
+
+// TestCheckPrune compares a member that left the set with its planned delete.
+func TestCheckPrune(t *testing.T) {
+	object := func(kind, uid, version, color, status string) *unstructured.Object {
+		return &unstructured.Object{Object: map[string]any{
+			"apiVersion": "v1", "kind": kind, "data": map[string]any{"color": color}, "status": status,
+			"metadata": map[string]any{"name": "a", "uid": uid, "resourceVersion": version},
+		}}
+	}
+	for name, c := range map[string]struct {
+		planned, live *unstructured.Object
+		want          string
+	}{
+		"not planned":                  {nil, object("ConfigMap", "u", "1", "red", ""), "became prunable"},
+		"as planned":                   {object("ConfigMap", "u", "1", "red", ""), object("ConfigMap", "u", "1", "red", ""), ""},
+		"changed status":               {object("ConfigMap", "u", "1", "red", ""), object("ConfigMap", "u", "2", "red", "new"), ""},
+		"changed field":                {object("ConfigMap", "u", "1", "red", ""), object("ConfigMap", "u", "2", "blue", ""), "was changed"},
+		"different object":             {object("ConfigMap", "u", "1", "red", ""), object("ConfigMap", "v", "1", "red", ""), "was deleted and created"},
+		"Secret with a masked content": {object("Secret", "u", "1", "red", ""), object("Secret", "u", "2", "red", ""), "was changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var planned *Change
+			if c.planned != nil {
+				planned = &Change{Live: c.planned}
+			}
+			err := checkPrune(planned, applyset.ReferenceTo(c.live), c.live)
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
