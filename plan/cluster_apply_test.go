@@ -143,6 +143,44 @@ func TestPlan_ApplyOfSavedPlan(t *testing.T) {
 	assert.Equal(t, map[string]any{"password": "dHdv"}, secret.Object["data"], "the saved object is complete")
 }
 
+// TestObjects_SecretValuesInErrors plans Secrets whose values are rejected. The cluster is its own copy for a new namespace.
+func TestObjects_SecretValuesInErrors(t *testing.T) {
+	e := newEnvironment(t)
+	namespaces := client.Resource(t, e.Client, "namespaces")
+	copies := 0
+	for text, want := range map[string]string{
+		`stringData: {password: 123456}`:                 ".stringData.password: expected string",
+		`stringData: {password: {a: [123456]}, b: 1.5}`:  ": expected string",
+		`data: "123456"`:                                 ".data: expected map",
+		`data: {password: "123456 no base64"}`:           "illegal base64 data",
+		`stringData: {"123456 as a key!": "123456"}`:     "is not shown",
+		`stringData: {password: "123456"}, type: [5, 6]`: ".type: expected string",
+	} {
+		copies++
+		more := fmt.Sprintf("%s-%d", e.namespace, copies)
+		client.DeleteAtEnd(t, namespaces, more)
+		for namespace, source := range map[string]plan.Source{e.namespace: plan.Server, more: plan.Copy} {
+			planned := e.plan(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+more+`}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: `+namespace+`}, `+text+`}`,
+				&plan.Options{Copy: func(context.Context) (*dynamic.Client, error) { return e.Client, nil }})
+			require.Equal(t, source, planned.Changes[1].Source)
+			loaded, _ := saved(t, planned)
+			for _, p := range []*plan.Plan{planned, loaded} {
+				require.Len(t, p.Changes, 2)
+				assert.Equal(t, plan.Rejected, p.Changes[1].Action, text)
+				assert.Contains(t, p.Changes[1].Reason, want)
+				var output strings.Builder
+				require.NoError(t, p.WriteText(&output, nil))
+				require.NoError(t, p.WriteShort(&output))
+				require.NoError(t, p.WriteJSON(&output, nil))
+				fmt.Fprintln(&output, p.Err())
+				assert.NotContains(t, output.String(), "123456")
+			}
+		}
+	}
+}
+
 // TestPlan_ApplyAfterChanges changes, deletes, creates and replaces objects after the plan.
 func TestPlan_ApplyAfterChanges(t *testing.T) {
 	e := newEnvironment(t)

@@ -2,11 +2,17 @@ package plan
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -53,6 +59,67 @@ func maskedState(obj, opposite *unstructured.Object, when string) *unstructured.
 		}
 	}
 	return &unstructured.Object{Object: fields}
+}
+
+// withoutValues returns a server's error without the values of a Secret in its text. Errors about other objects are returned unchanged, and
+// errors about fields: their text has paths only.
+func (c *Change) withoutValues(err error) error {
+	var status *apierrors.StatusError
+	var fields *dynamic.FieldValidationError
+	var conflict *dynamic.ApplyConflictError
+	if !errors.As(err, &status) || errors.As(err, &fields) || errors.As(err, &conflict) {
+		return err
+	}
+	text := c.withoutValuesIn(status.ErrStatus.Message)
+	if text == status.ErrStatus.Message {
+		return err
+	}
+	masked := *status.ErrStatus.DeepCopy()
+	masked.Message = text
+	if masked.Details != nil {
+		masked.Details.Causes = nil
+	}
+	return &apierrors.StatusError{ErrStatus: masked}
+}
+
+// hiddenText replaces a text with a value of a Secret.
+const hiddenText = "the text of the server contains a value of the Secret and is not shown"
+
+// withoutValuesIn returns a server's text about the object without the values of a Secret.
+func (c *Change) withoutValuesIn(text string) string {
+	if !isSecret(c.Want) && !isSecret(c.Live) {
+		return text
+	}
+	text, _, _ = strings.Cut(text, ", got ") // of a wrong type: .data.password: expected string, got 123456
+	for _, obj := range []*unstructured.Object{c.Want, c.Live} {
+		for _, values := range []any{mapOf(obj)["data"], mapOf(obj)["stringData"], mapOf(obj, "metadata", "annotations")[lastApplied]} {
+			if hasValue(text, values) {
+				return hiddenText
+			}
+		}
+	}
+	return text
+}
+
+// hasValue reports whether a text contains a value, as it is, quoted, as base64, or decoded.
+func hasValue(text string, value any) bool {
+	var forms []string
+	switch value := value.(type) {
+	case nil:
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(value)), func(v any) bool { return hasValue(text, v) })
+	case []any:
+		return slices.ContainsFunc(value, func(v any) bool { return hasValue(text, v) })
+	case string:
+		decoded, _ := base64.StdEncoding.DecodeString(value) // empty for a plain text
+		forms = []string{value, string(decoded), base64.StdEncoding.EncodeToString([]byte(value))}
+	default:
+		forms = []string{fmt.Sprint(value)}
+	}
+	return slices.ContainsFunc(forms, func(form string) bool {
+		quoted := strconv.Quote(form)
+		return form != "" && (strings.Contains(text, form) || strings.Contains(text, quoted[1:len(quoted)-1]))
+	})
 }
 
 // lastApplied is the annotation of kubectl apply with the whole object.

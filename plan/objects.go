@@ -183,8 +183,8 @@ func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions
 // reject sets the error of a write.
 func (c *Change) reject(err error) {
 	c.Action = Rejected
-	c.Err = err
-	c.Reason = message(err)
+	c.Err = c.withoutValues(err)
+	c.Reason = message(c.Err)
 }
 
 // message returns the text of an error, without the request of a server's error. The server's text about unknown fields may contain

@@ -98,7 +98,8 @@ type Change struct {
 	Planned *unstructured.Object `json:"planned,omitempty"`
 	// Want is the object of the apply, nil for Prune and Keep.
 	Want *unstructured.Object `json:"want,omitempty"`
-	// Err is the server's error of Rejected, NotPlanned, and of Replace without Planned. A loaded plan has only Reason.
+	// Err is the server's error of Rejected, NotPlanned, and of Replace without Planned. A loaded plan has only Reason. Neither has values
+	// of a Secret.
 	Err error `json:"-"`
 }
 

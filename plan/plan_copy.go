@@ -114,7 +114,7 @@ func (p *planner) applyToCopy(ctx context.Context, client *dynamic.Client, it *i
 	case isNeeded:
 		p.recordFromCopy(it, found)
 	case found.err != nil:
-		it.NotValidated = append(it.NotValidated, "the copy of the cluster rejects it: "+message(found.err))
+		it.NotValidated = append(it.NotValidated, "the copy of the cluster rejects it: "+message(it.withoutValues(found.err)))
 	}
 	if found.err == nil && it.Object.Kind == definitionKind {
 		p.awaitEstablished(ctx, resource, it)

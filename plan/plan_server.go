@@ -39,7 +39,7 @@ func (p *planner) planByServer(ctx context.Context, it *item) {
 		return
 	}
 	if it.unplannable != "" {
-		it.Err = found.err
+		it.Err = it.withoutValues(found.err)
 		p.notPlanned(it)
 		return
 	}
@@ -114,13 +114,16 @@ func (p *planner) record(it *item, a response) {
 	it.Reason = ""
 	it.Err = nil
 	it.Warnings, it.NotValidated = splitWarnings(a.warnings)
+	for i, text := range it.Warnings {
+		it.Warnings[i] = it.withoutValuesIn(text)
+	}
 	switch {
 	case a.err != nil && p.isReplace(it, a.err):
 		it.Action = Replace
-		it.Reason = message(a.err)
+		it.Err = it.withoutValues(a.err)
+		it.Reason = message(it.Err)
 		it.unplannable = "it is deleted and created: " + it.Reason
 		it.Planned = nil
-		it.Err = a.err
 		return
 	case a.err != nil:
 		it.reject(a.err)
