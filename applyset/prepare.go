@@ -10,6 +10,9 @@ import (
 // Namespace returns the namespace of namespaced objects that name none.
 func (s *Set) Namespace() string { return s.opts.Namespace }
 
+// Options returns the options of the set, with the defaults.
+func (s *Set) Options() Options { return s.opts }
+
 // Prepare returns the objects as Apply sends them: with the label of the set, with their namespace, and a Secret's stringData as data.
 // It validates them like Apply, and returns the positions of objects unchanged. It sends no request if discovery is up to date.
 func (s *Set) Prepare(ctx context.Context, objects []*manifest.Object) ([]*manifest.Object, error) {

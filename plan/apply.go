@@ -26,6 +26,9 @@ type ApplyOptions struct {
 	// Apply applies an existing object without a set. The object has its resourceVersion. The default is [dynamic.Resource.Apply]; a
 	// plan with [Options.Migrates] needs a function that moves the fields.
 	Apply func(ctx context.Context, resource *dynamic.Resource, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error)
+	// Set has the options of the set, such as its readiness rules. The default is the options of [Options.Set], or none for a loaded plan.
+	// Its Namespace is ignored: the plan has it.
+	Set *applyset.Options
 	// OnEvent is called after every object. Calls are serialized.
 	OnEvent func(applyset.Event)
 }
@@ -198,7 +201,12 @@ func (a *application) applySet(ctx context.Context) error {
 		objects = append(objects, &manifest.Object{Object: want, Source: cmp.Or(change.Position, change.Object.String())})
 	}
 	parent := applyset.Parent{Kind: a.plan.Parent.Kind, Namespace: a.plan.Parent.Namespace, Name: a.plan.Parent.Name}
-	set := applyset.New(a.client, parent, &applyset.Options{Namespace: a.plan.Namespace})
+	setOptions := a.plan.setOptions
+	if a.options.Set != nil {
+		setOptions = *a.options.Set
+	}
+	setOptions.Namespace = a.plan.Namespace
+	set := applyset.New(a.client, parent, &setOptions)
 	opts := &applyset.ApplyOptions{OnEvent: a.options.OnEvent, BeforeApply: func(ctx context.Context, ref applyset.Reference) error {
 		if change := replaces[ref]; change != nil {
 			return a.delete(ctx, change)

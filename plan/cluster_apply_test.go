@@ -24,6 +24,7 @@ import (
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/plan"
+	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -315,6 +316,46 @@ func TestPlan_ApplyDeletesOnlyPlannedMembers(t *testing.T) {
 			assert.Equal(t, plan.ChangedError{Object: want, Change: "became prunable"}, *changed)
 			assert.Empty(t, e.writes)
 		})
+	}
+}
+
+// gems is a definition without conditions of readiness.
+const gems = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gems.NAMESPACE.example.com}
+spec:
+  group: NAMESPACE.example.com
+  scope: Namespaced
+  names: {plural: gems, singular: gem, kind: Gem, listKind: GemList}
+  versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object}}}]
+`
+
+// TestPlan_ApplyUsesOptionsOfSet applies an object that depends on an object with a readiness rule. Without the rule the apply waits.
+func TestPlan_ApplyUsesOptionsOfSet(t *testing.T) {
+	e := newEnvironment(t)
+	client.DeleteAtEnd(t, client.Resource(t, e.Client, "customresourcedefinitions"), "gems."+e.namespace+".example.com")
+	_, err := e.plan(t, gems, nil).Apply(t.Context(), e.Client, nil)
+	require.NoError(t, err)
+	_, err = e.WaitForResources(t.Context(), "gems."+e.namespace+".example.com")
+	require.NoError(t, err)
+	opts := &applyset.Options{Rules: []readiness.Rule{{Group: e.namespace + ".example.com", Kind: "Gem"}}}
+	for _, isLoaded := range []bool{false, true} {
+		name := fmt.Sprintf("loaded-%t", isLoaded)
+		planned := e.plan(t, strings.ReplaceAll(`
+{apiVersion: NAMESPACE.example.com/v1, kind: Gem, metadata: {name: OBJECT}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: OBJECT, annotations: {config.kubernetes.io/depends-on: NAMESPACE.example.com/namespaces/NAMESPACE/Gem/OBJECT}}}
+`, "OBJECT", name), &plan.Options{Set: applyset.New(e.Client, applyset.Parent{Namespace: e.namespace, Name: name}, opts)})
+		apply := &plan.ApplyOptions{}
+		if isLoaded {
+			planned, _ = saved(t, planned)
+			apply.Set = opts
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		_, err = planned.Apply(ctx, e.Client, apply)
+		cancel()
+		require.NoError(t, err)
 	}
 }
 

@@ -74,6 +74,7 @@ func (p *planner) prepareOptions(client *dynamic.Client) {
 	if set := p.options.Set; set != nil {
 		parent := set.Parent().Reference()
 		p.plan.Parent = &parent
+		p.plan.setOptions = set.Options()
 	}
 }
 

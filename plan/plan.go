@@ -138,6 +138,8 @@ type Plan struct {
 	Reads []Read `json:"reads,omitempty"`
 	// NotValidated lists the checks that concern several objects, such as quotas.
 	NotValidated []string `json:"notValidated,omitempty"`
+
+	setOptions applyset.Options // of Options.Set, empty in a loaded plan
 }
 
 // HasChanges reports whether an apply would change the cluster, or the outcome for an object is not known.
