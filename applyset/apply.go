@@ -27,8 +27,9 @@ type ApplyOptions struct {
 	// DryRun writes nothing. The server checks every object that it can check.
 	DryRun bool
 	// BeforeApply is called right before an object is applied, with the lock of the set: it may delete the object, so that the apply
-	// creates it. Its error is the error of the object. Calls are concurrent. A dry run does not call it.
-	BeforeApply func(ctx context.Context, object Reference) error
+	// creates it. A returned resourceVersion is the precondition of the apply: if the object has a different one, BeforeApply is called
+	// again. Its error is the error of the object. Calls are concurrent. A dry run does not call it.
+	BeforeApply func(ctx context.Context, object Reference) (resourceVersion string, err error)
 	// CheckPrune is called for each member to delete, before the first write. Apply deletes no further members, and writes nothing after
 	// an error. live is read-only. CheckPrune is called again if the set is read again.
 	CheckPrune func(object Reference, live *unstructured.Object) error
@@ -144,19 +145,14 @@ func (r *run) applyChanged(ctx context.Context, m *member, event Event) Event {
 		}
 		before = nil
 	}
-	if r.options.BeforeApply != nil && !r.options.DryRun {
-		if event.Err = r.options.BeforeApply(ctx, m.Reference); event.Err != nil {
-			return event
-		}
-	}
-	event.Live, event.Reason, event.Err = r.send(ctx, m)
+	event.Live, event.Reason, event.Err = r.checkAndSend(ctx, m)
 	if event.Err == nil && event.Live.GetDeletionTimestamp() != nil && !r.options.DryRun { // it was no member, or was deleted meanwhile
 		m.live = event.Live
 		if event.Err = r.awaitDeleted(ctx, m); event.Err != nil {
 			return event
 		}
 		before = nil
-		event.Live, event.Reason, event.Err = r.send(ctx, m)
+		event.Live, event.Reason, event.Err = r.send(ctx, m, "")
 	}
 	if before != nil && event.Err == nil && before.GetUID() != event.Live.GetUID() {
 		before = nil // BeforeApply has deleted it

@@ -1,6 +1,7 @@
 package applyset_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,6 +92,33 @@ spec:
 		require.NoError(t, err)
 		assert.Equal(t, want, value, "%v", path)
 	}
+}
+
+// TestSet_BeforeApplyPrecondition applies an object with an outdated resourceVersion, at first and always.
+func TestSet_BeforeApplyPrecondition(t *testing.T) {
+	e := newEnvironment(t)
+	set := e.set("precondition")
+	events, err := set.Apply(t.Context(), e.configMaps(t, "red", "a"), nil)
+	require.NoError(t, err)
+	outdated := events[0].Live.GetResourceVersion()
+	events, err = set.Apply(t.Context(), e.configMaps(t, "blue", "a"), nil)
+	require.NoError(t, err)
+	current := events[0].Live.GetResourceVersion()
+	calls := 0
+	opts := &applyset.ApplyOptions{BeforeApply: func(_ context.Context, object applyset.Reference) (string, error) {
+		assert.Equal(t, "a", object.Name)
+		if calls++; calls == 2 {
+			return current, nil
+		}
+		return outdated, nil
+	}}
+	events, err = set.Apply(t.Context(), e.configMaps(t, "green", "a"), opts)
+	require.NoError(t, err)
+	assert.Equal(t, 2, calls)
+	assert.Equal(t, map[string]any{"value": "green"}, events[0].Live.Object["data"])
+	_, err = set.Apply(t.Context(), e.configMaps(t, "red", "a"), opts)
+	require.ErrorContains(t, err, "the object has been modified")
+	assert.Equal(t, 7, calls)
 }
 
 // TestSet_ParentErrors refuses parents of other tools and kinds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/dynamic"
@@ -24,13 +25,39 @@ const (
 	ConflictSkip
 )
 
-// send applies an object by the policy for conflicts.
-func (r *run) send(ctx context.Context, m *member) (live *unstructured.Object, leftOut string, err error) {
+// maxApplies limits the attempts to apply an object that changes after BeforeApply.
+const maxApplies = 5
+
+// checkAndSend calls BeforeApply and applies an object.
+func (r *run) checkAndSend(ctx context.Context, m *member) (live *unstructured.Object, leftOut string, err error) {
+	if r.options.BeforeApply == nil || r.options.DryRun {
+		return r.send(ctx, m, "")
+	}
+	for attempt := 1; ; attempt++ {
+		resourceVersion, err := r.options.BeforeApply(ctx, m.Reference)
+		if err != nil {
+			return nil, "", err
+		}
+		live, leftOut, err = r.send(ctx, m, resourceVersion)
+		var fields *dynamic.ApplyConflictError
+		if resourceVersion == "" || !apierrors.IsConflict(err) || errors.As(err, &fields) || attempt == maxApplies {
+			return live, leftOut, err
+		}
+	}
+}
+
+// send applies an object by the policy for conflicts. resourceVersion is a precondition unless it is empty.
+func (r *run) send(ctx context.Context, m *member, resourceVersion string) (live *unstructured.Object, leftOut string, err error) {
 	resource, err := r.writer(ctx, m.resource)
 	if err != nil {
 		return nil, "", err
 	}
-	live, err = resource.Apply(ctx, m.want, nil)
+	want := m.want
+	if resourceVersion != "" {
+		want = want.DeepCopy()
+		want.SetResourceVersion(resourceVersion)
+	}
+	live, err = resource.Apply(ctx, want, nil)
 	var conflict *dynamic.ApplyConflictError
 	if !errors.As(err, &conflict) {
 		return live, "", err
@@ -40,10 +67,10 @@ func (r *run) send(ctx context.Context, m *member) (live *unstructured.Object, l
 	}
 	switch r.options.Conflicts {
 	case ConflictForce:
-		live, err = resource.Apply(ctx, m.want, &metav1.ApplyOptions{Force: true})
+		live, err = resource.Apply(ctx, want, &metav1.ApplyOptions{Force: true})
 		return live, "", err
 	case ConflictSkip:
-		reduced, fields, reduceErr := leaveOut(m.want, conflict)
+		reduced, fields, reduceErr := leaveOut(want, conflict)
 		if reduceErr != nil {
 			return nil, "", errors.Join(err, reduceErr)
 		}

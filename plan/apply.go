@@ -100,12 +100,7 @@ func (a *application) verify(ctx context.Context) error {
 	all := slices.Clone(a.plan.Reads)
 	states := make([]*Change, len(all))
 	for _, change := range a.plan.Changes {
-		read := Read{Object: change.Object, APIVersion: change.APIVersion}
-		if change.Live != nil {
-			read.UID = change.Live.GetUID()
-			read.ResourceVersion = change.Live.GetResourceVersion()
-		}
-		all = append(all, read)
+		all = append(all, change.read())
 		states = append(states, change)
 	}
 	errs := make([]error, len(all))
@@ -118,6 +113,16 @@ func (a *application) verify(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// read returns the state of the object in the plan.
+func (c *Change) read() Read {
+	read := Read{Object: c.Object, APIVersion: c.APIVersion}
+	if c.Live != nil {
+		read.UID = c.Live.GetUID()
+		read.ResourceVersion = c.Live.GetResourceVersion()
+	}
+	return read
 }
 
 // compare compares an object with the plan, and returns its resourceVersion. change is nil for an object that is only read. A changed
@@ -179,20 +184,14 @@ func sameFields(a, b *unstructured.Object) bool {
 	return reflect.DeepEqual(before, after)
 }
 
-// applySet applies the set. An object to replace is deleted right before its apply, with the lock of the set.
+// applySet applies the set.
 func (a *application) applySet(ctx context.Context) error {
 	var objects []*manifest.Object
-	replaces := map[applyset.Reference]*Change{}
-	prunes := map[applyset.Reference]*Change{}
+	changes := map[applyset.Reference]*Change{}
 	for _, change := range a.plan.Changes {
-		if change.Action == Prune && change.Live != nil {
-			prunes[change.Object] = change
-		}
+		changes[change.Object] = change
 		if change.Want == nil {
 			continue
-		}
-		if change.Action == Replace {
-			replaces[change.Object] = change
 		}
 		want := change.Want.DeepCopy()
 		labels := want.GetLabels()
@@ -207,14 +206,15 @@ func (a *application) applySet(ctx context.Context) error {
 	}
 	setOptions.Namespace = a.plan.Namespace
 	set := applyset.New(a.client, parent, &setOptions)
-	opts := &applyset.ApplyOptions{OnEvent: a.options.OnEvent, BeforeApply: func(ctx context.Context, ref applyset.Reference) error {
-		if change := replaces[ref]; change != nil {
-			return a.delete(ctx, change)
-		}
-		return nil
-	}, CheckPrune: func(ref applyset.Reference, live *unstructured.Object) error {
-		return checkPrune(prunes[ref], ref, live)
-	}}
+	opts := &applyset.ApplyOptions{
+		OnEvent: a.options.OnEvent,
+		BeforeApply: func(ctx context.Context, ref applyset.Reference) (resourceVersion string, err error) {
+			return a.beforeApply(ctx, changes[ref])
+		},
+		CheckPrune: func(ref applyset.Reference, live *unstructured.Object) error {
+			return checkPrune(changes[ref], ref, live)
+		},
+	}
 	if a.plan.ForceConflicts {
 		opts.Conflicts = applyset.ConflictForce
 	}
@@ -223,10 +223,24 @@ func (a *application) applySet(ctx context.Context) error {
 	return err
 }
 
-// checkPrune returns an error for a member that the plan does not delete in this state. planned is the planned delete, or nil.
+// beforeApply returns the resourceVersion of an object in the state of the plan, "" for a new object. It deletes an object to replace.
+func (a *application) beforeApply(ctx context.Context, change *Change) (resourceVersion string, err error) {
+	switch {
+	case change == nil || change.Live == nil || change.Live.GetDeletionTimestamp() != nil:
+		return "", nil
+	case change.Action == Replace:
+		return "", a.delete(ctx, change)
+	default:
+		read := change.read()
+		return a.compare(ctx, &read, change)
+	}
+}
+
+// checkPrune returns an error for a member that the plan does not delete in this state. planned is nil for an object that is not in
+// the plan.
 func checkPrune(planned *Change, ref applyset.Reference, live *unstructured.Object) error {
 	switch {
-	case planned == nil:
+	case planned == nil || planned.Action != Prune || planned.Live == nil:
 		return &ChangedError{ref, "became prunable"}
 	case planned.Live.GetUID() != live.GetUID():
 		return &ChangedError{ref, "was deleted and created"}
@@ -372,8 +386,8 @@ func (a *application) writeUnchanged(ctx context.Context, change *Change, write 
 		if !apierrors.IsConflict(err) || errors.As(err, &fields) || attempt == maxReads {
 			return err
 		}
-		read := &Read{Object: change.Object, APIVersion: change.APIVersion, UID: change.Live.GetUID(), ResourceVersion: change.Live.GetResourceVersion()}
-		if *a.versions[change], err = a.compare(ctx, read, change); err != nil {
+		read := change.read()
+		if *a.versions[change], err = a.compare(ctx, &read, change); err != nil {
 			return err
 		}
 	}

@@ -37,8 +37,8 @@ type environment struct {
 	namespace string
 	mu        sync.Mutex
 	writes    []string
-	reads     []string // of ConfigMaps
-	onDelete  func()   // before a deletion is sent
+	reads     []string                    // of ConfigMaps
+	onWrite   func(request *http.Request) // before it is sent
 }
 
 func newEnvironment(t *testing.T) *environment {
@@ -64,9 +64,9 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.mu.Lock()
 		r.writes = append(r.writes, request.Method+" "+request.URL.Path)
 		r.mu.Unlock()
-	}
-	if request.Method == http.MethodDelete && r.onDelete != nil {
-		r.onDelete()
+		if r.onWrite != nil {
+			r.onWrite(request)
+		}
 	}
 	if _, name, isConfigMap := strings.Cut(request.URL.Path, "/configmaps"); isConfigMap && request.Method == http.MethodGet {
 		r.mu.Lock()
@@ -402,7 +402,10 @@ func TestPlan_ReplaceAfterStatusChange(t *testing.T) {
 	planned := e.plan(t, strings.ReplaceAll(text, "red", "blue"), nil)
 	statefulSets := client.Resource(t, e.Client, "statefulsets").Namespace(e.namespace)
 	deletions := 0
-	e.onDelete = func() {
+	e.onWrite = func(request *http.Request) {
+		if request.Method != http.MethodDelete {
+			return
+		}
 		if deletions++; deletions == 1 {
 			_, err := statefulSets.Subresource("status").Patch(t.Context(), "a", types.MergePatchType,
 				[]byte(`{"status":{"replicas":7}}`), nil)
@@ -412,6 +415,47 @@ func TestPlan_ReplaceAfterStatusChange(t *testing.T) {
 	_, err = planned.Apply(t.Context(), e.Client, &plan.ApplyOptions{Replace: true})
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, deletions, 2, "the controller of StatefulSets may change the status, too")
+}
+
+// TestPlan_ApplyOfSetAfterLateChange changes an object right before its apply is sent.
+func TestPlan_ApplyOfSetAfterLateChange(t *testing.T) {
+	const text = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, labels: {color: red}}, spec: {serviceName: a, replicas: 0,
+		selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}}}`
+	for subresource, patch := range map[string]string{"status": `{"status":{"replicas":7}}`, "": `{"metadata":{"labels":{"size":"large"}}}`} {
+		t.Run(subresource, func(t *testing.T) {
+			e := newEnvironment(t)
+			set := applyset.New(e.Client, applyset.Parent{Namespace: e.namespace, Name: "set"}, nil)
+			_, err := set.Apply(t.Context(), e.objects(t, text), nil)
+			require.NoError(t, err)
+			planned := e.plan(t, strings.ReplaceAll(text, "red", "blue"), &plan.Options{Set: set})
+			statefulSets := client.Resource(t, e.Client, "statefulsets").Namespace(e.namespace)
+			changed := statefulSets
+			if subresource != "" {
+				changed = statefulSets.Subresource(subresource)
+			}
+			var once sync.Once
+			e.onWrite = func(request *http.Request) {
+				if strings.HasSuffix(request.URL.Path, "/statefulsets/a") && strings.Contains(request.Header.Get("Content-Type"), "apply-patch") {
+					once.Do(func() {
+						_, err := changed.Patch(t.Context(), "a", types.MergePatchType, []byte(patch), nil)
+						assert.NoError(t, err)
+					})
+				}
+			}
+			_, err = planned.Apply(t.Context(), e.Client, nil)
+			live, getErr := statefulSets.Get(t.Context(), "a", nil)
+			require.NoError(t, getErr)
+			if subresource == "status" {
+				require.NoError(t, err)
+				assert.Equal(t, "blue", live.GetLabels()["color"])
+				return
+			}
+			var outdated *plan.ChangedError
+			require.ErrorAs(t, err, &outdated)
+			assert.Equal(t, "was changed", outdated.Change)
+			assert.Equal(t, "red", live.GetLabels()["color"])
+		})
+	}
 }
 
 // TestPlan_ReplaceNamesFinalizers ends the wait for the deletion of a replaced object.

@@ -57,7 +57,7 @@ func TestCheckPrune(t *testing.T) {
 		planned, live *unstructured.Object
 		want          string
 	}{
-		"not planned":                  {nil, object("ConfigMap", "u", "1", "red", ""), "became prunable"},
+		"not in the plan":              {nil, object("ConfigMap", "u", "1", "red", ""), "became prunable"},
 		"as planned":                   {object("ConfigMap", "u", "1", "red", ""), object("ConfigMap", "u", "1", "red", ""), ""},
 		"changed status":               {object("ConfigMap", "u", "1", "red", ""), object("ConfigMap", "u", "2", "red", "new"), ""},
 		"changed field":                {object("ConfigMap", "u", "1", "red", ""), object("ConfigMap", "u", "2", "blue", ""), "was changed"},
@@ -67,7 +67,7 @@ func TestCheckPrune(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var planned *Change
 			if c.planned != nil {
-				planned = &Change{Live: c.planned}
+				planned = &Change{Action: Prune, Live: c.planned}
 			}
 			err := checkPrune(planned, applyset.ReferenceTo(c.live), c.live)
 			if c.want == "" {
