@@ -359,6 +359,34 @@ func TestPlan_ApplyUsesOptionsOfSet(t *testing.T) {
 	}
 }
 
+// TestObjects_ObjectOfDifferentSet plans a member of a different set, after a new ServiceAccount.
+func TestObjects_ObjectOfDifferentSet(t *testing.T) {
+	e := newEnvironment(t)
+	set := func(name string) *applyset.Set {
+		return applyset.New(e.Client, applyset.Parent{Namespace: e.namespace, Name: name}, nil)
+	}
+	const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, immutable: true, data: {color: COLOR}}"
+	first := e.objects(t, strings.ReplaceAll(text, "COLOR", "red"))
+	_, err := set("first").Apply(t.Context(), first, nil)
+	require.NoError(t, err)
+	for _, force := range []bool{false, true} {
+		for _, color := range []string{"red", "blue"} { // blue would be a replace
+			planned := e.plan(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: new}}\n---\n"+strings.ReplaceAll(text, "COLOR", color),
+				&plan.Options{Set: set("second"), ForceConflicts: force})
+			require.Len(t, planned.Changes, 2)
+			change := planned.Changes[1]
+			assert.Equal(t, plan.Rejected, change.Action)
+			assert.Contains(t, change.Reason, `of manager "applyset/first.`)
+			var owned *applyset.OwnedError
+			require.ErrorAs(t, planned.Err(), &owned)
+			assert.Equal(t, set("first").Parent().ID(), owned.ID)
+			var output strings.Builder
+			require.NoError(t, planned.WriteText(&output, nil))
+			assert.Contains(t, output.String(), "it belongs to the set")
+		}
+	}
+}
+
 // TestPlan_ReplaceInLockedSet replaces an object of a set while a different run has the lock, and afterwards.
 func TestPlan_ReplaceInLockedSet(t *testing.T) {
 	e := newEnvironment(t)

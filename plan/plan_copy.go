@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -67,7 +69,8 @@ func (p *planner) withoutCopy(isNeeded map[*item]bool, err error) {
 // mayDepend reports whether a rejected object may need an earlier object of the plan: a pod its ServiceAccount or PriorityClass, a
 // binding its Role.
 func (p *planner) mayDepend(it *item) bool {
-	if it.Action != Rejected || len(it.Conflicts) > 0 || it.resource == nil || apierrors.IsInvalid(it.Err) {
+	var owned *applyset.OwnedError
+	if it.Action != Rejected || len(it.Conflicts) > 0 || it.resource == nil || apierrors.IsInvalid(it.Err) || errors.As(it.Err, &owned) {
 		return false
 	}
 	for _, before := range p.items {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -117,7 +118,13 @@ func (p *planner) record(it *item, a response) {
 	for i, text := range it.Warnings {
 		it.Warnings[i] = it.withoutValuesIn(text)
 	}
+	owned := p.ownedError(it, a.conflicts)
 	switch {
+	case owned != nil:
+		it.Planned = nil
+		it.Conflicts = nil
+		it.reject(owned)
+		return
 	case a.err != nil && p.isReplace(it, a.err):
 		it.Action = Replace
 		it.Err = it.withoutValues(a.err)
@@ -152,6 +159,21 @@ func (p *planner) record(it *item, a response) {
 	default:
 		it.Warnings = append(it.Warnings, "it is being deleted")
 	}
+}
+
+// ownedError returns an [*applyset.OwnedError] for an object of a different set. The set does not take it over, also with
+// Options.ForceConflicts.
+func (p *planner) ownedError(it *item, conflicts []dynamic.FieldConflict) error {
+	if p.options.Set == nil || it.Live == nil {
+		return nil
+	}
+	id := it.Live.GetLabels()[applyset.PartOfLabel]
+	for _, conflict := range conflicts {
+		if conflict.Field == ".metadata.labels."+applyset.PartOfLabel && id != "" && id != it.Want.GetLabels()[applyset.PartOfLabel] {
+			return &applyset.OwnedError{ID: id, Manager: conflict.Manager}
+		}
+	}
+	return nil
 }
 
 // copyWarning begins the warnings of package apitest, the API server of a copy.
