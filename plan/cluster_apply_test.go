@@ -387,6 +387,40 @@ func TestObjects_ObjectOfDifferentSet(t *testing.T) {
 	}
 }
 
+const aggregated = `
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.NAMESPACE.example.com}
+spec:
+  {group: NAMESPACE.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: api, namespace: NAMESPACE}}
+---
+{apiVersion: NAMESPACE.example.com/v1, kind: Gem, metadata: {name: namespaced, namespace: NAMESPACE}}
+---
+{apiVersion: NAMESPACE.example.com/v1, kind: GemClass, metadata: {name: cluster-scoped}}
+`
+
+// TestObjects_AggregatedKind plans objects of kinds that an APIService of the plan registers.
+func TestObjects_AggregatedKind(t *testing.T) {
+	e := newEnvironment(t)
+	copied := func(context.Context) (*dynamic.Client, error) { return nil, errors.New("no copy serves them") }
+	for _, set := range []*applyset.Set{nil, applyset.New(e.Client, applyset.Parent{Namespace: e.namespace, Name: "set"}, nil)} {
+		planned := e.plan(t, aggregated, &plan.Options{Set: set, Copy: copied})
+		require.Len(t, planned.Changes, 3)
+		for _, change := range planned.Changes[1:] {
+			assert.Equal(t, plan.NotPlanned, change.Action)
+			assert.Equal(t, `an aggregated API server serves it, registered by APIService "v1.`+e.namespace+`.example.com" of this plan`, change.Reason)
+			want := ""
+			if change.Object.Name == "namespaced" {
+				want = e.namespace
+			}
+			assert.Equal(t, want, change.Object.Namespace)
+		}
+	}
+	planned := e.plan(t, strings.ReplaceAll(aggregated, ".com/v1", ".com/v2"), nil)
+	require.Len(t, planned.Changes, 3)
+	assert.Equal(t, plan.Rejected, planned.Changes[0].Action, "of a different version")
+}
+
 // TestPlan_ReplaceInLockedSet replaces an object of a set while a different run has the lock, and afterwards.
 func TestPlan_ReplaceInLockedSet(t *testing.T) {
 	e := newEnvironment(t)

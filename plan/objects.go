@@ -36,6 +36,7 @@ type item struct {
 	// Both are empty if the server's response is the plan.
 	unplannable, doubt string
 	isRead             bool // Live is known from a list
+	isAggregated       bool // of an APIService in the plan: no copy serves it
 }
 
 const defaultWorkers = 10
@@ -115,16 +116,14 @@ func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
 
 // resolveAll finds the resources and the order of objects.
 func (p *planner) resolveAll(ctx context.Context, objects []*manifest.Object) error {
-	definitions := map[schema.GroupKind]*unstructured.Object{}
+	d := definers{map[schema.GroupKind]*unstructured.Object{}, map[schema.GroupVersion]*unstructured.Object{}}
 	for _, obj := range objects {
-		if kind, isDefinition := dynamic.DefinedKind(obj.Object); isDefinition {
-			definitions[kind] = obj.Object
-		}
+		d.add(obj.Object)
 	}
 	wants := make([]*unstructured.Object, 0, len(objects))
 	byObject := map[*unstructured.Object]*item{}
 	for _, obj := range objects {
-		it := p.resolve(ctx, obj, definitions)
+		it := p.resolve(ctx, obj, d)
 		wants = append(wants, it.Want)
 		byObject[it.Want] = it
 	}
@@ -147,8 +146,24 @@ func (p *planner) resolveAll(ctx context.Context, objects []*manifest.Object) er
 	return nil
 }
 
+// definers are the objects of the plan that define kinds.
+type definers struct {
+	definitions map[schema.GroupKind]*unstructured.Object
+	apiServices map[schema.GroupVersion]*unstructured.Object
+}
+
+func (d definers) add(obj *unstructured.Object) {
+	if kind, isDefinition := dynamic.DefinedKind(obj); isDefinition {
+		d.definitions[kind] = obj
+	} else if obj.GroupVersionKind().GroupKind() == apiServiceKind {
+		group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
+		version, _, _ := unstructured.Get[string](obj, "spec", "version")
+		d.apiServices[schema.GroupVersion{Group: group, Version: version}] = obj
+	}
+}
+
 // resolve returns the item of an object. An error of the kind is the error of the change.
-func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions map[schema.GroupKind]*unstructured.Object) *item {
+func (p *planner) resolve(ctx context.Context, obj *manifest.Object, d definers) *item {
 	kind := obj.GroupVersionKind()
 	want := obj.DeepCopy()
 	want.SetManagedFields(nil)
@@ -156,7 +171,8 @@ func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions
 	resource, err := p.client.ForKind(ctx, kind)
 	isNamespaced := want.GetNamespace() != ""
 	var noMatch *restmapper.NoMatchError
-	definition := definitions[kind.GroupKind()]
+	definition := d.definitions[kind.GroupKind()]
+	apiService := d.apiServices[kind.GroupVersion()]
 	switch {
 	case err == nil:
 		isNamespaced = resource.APIResource().Namespaced
@@ -164,6 +180,10 @@ func (p *planner) resolve(ctx context.Context, obj *manifest.Object, definitions
 		scope, _, _ := unstructured.Get[string](definition, "spec", "scope") // the API server reports a wrong type
 		isNamespaced = scope == "Namespaced"
 		it.unplannable = fmt.Sprintf("its kind is defined by CustomResourceDefinition %q of this plan", definition.GetName())
+		it.Err = err
+	case errors.As(err, &noMatch) && apiService != nil: // the kind is namespaced if the object has a namespace
+		it.unplannable = fmt.Sprintf("an aggregated API server serves it, registered by APIService %q of this plan", apiService.GetName())
+		it.isAggregated = true
 		it.Err = err
 	default:
 		it.reject(err)

@@ -20,7 +20,7 @@ import (
 func (p *planner) planByCopy(ctx context.Context) {
 	isNeeded := map[*item]bool{}
 	for _, it := range p.items {
-		isNeeded[it] = it.unplannable != "" || it.doubt != "" || p.mayDepend(it)
+		isNeeded[it] = !it.isAggregated && (it.unplannable != "" || it.doubt != "" || p.mayDepend(it))
 	}
 	hasNeed := false
 	for _, needed := range isNeeded {
@@ -90,7 +90,7 @@ func (p *planner) mayDepend(it *item) bool {
 
 // applyToCopy applies an object to the copy. The result is the plan if the server has no response.
 func (p *planner) applyToCopy(ctx context.Context, client *dynamic.Client, it *item, isNeeded bool) {
-	if ctx.Err() != nil || !isNeeded && (it.Action == Unchanged || it.Action == Rejected) {
+	if ctx.Err() != nil || it.isAggregated || !isNeeded && (it.Action == Unchanged || it.Action == Rejected) {
 		return
 	}
 	resource, err := p.copyResource(ctx, client, it)

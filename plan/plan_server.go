@@ -59,15 +59,12 @@ func (p *planner) notPlanned(it *item) {
 // checkDependencies sets the reasons why the server cannot plan an object.
 func (p *planner) checkDependencies(it *item) {
 	for _, dependency := range it.dependencies {
-		name := fmt.Sprintf("%s %q", dependency.Object.Kind.Kind, dependency.Object.Name)
 		isNew := dependency.Live == nil
 		switch kind := dependency.Object.Kind; {
 		case kind == namespaceKind && isNew:
 			it.unplannable = "its namespace is created by this plan"
 		case kind == definitionKind && !isNew && dependency.Action != Unchanged:
-			it.doubt = name + " changes in this plan"
-		case kind == apiServiceKind && it.resource == nil:
-			it.unplannable = "an aggregated API server serves it, registered by " + name + " of this plan"
+			it.doubt = fmt.Sprintf("%s %q changes in this plan", kind.Kind, dependency.Object.Name)
 		}
 	}
 	if p.limitsChange(it) {
