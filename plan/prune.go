@@ -83,7 +83,7 @@ func (p *planner) cascade(ctx context.Context) {
 	if len(deleted) == 0 {
 		return
 	}
-	index := newDependentIndex(p.dependents(ctx, namespaces))
+	index := newDependentIndex(p.dependents(ctx, namespaces), deleted)
 	for _, change := range deleted {
 		if ctx.Err() != nil {
 			return
@@ -131,10 +131,11 @@ type dependentIndex struct {
 	byOwner     map[types.UID][]*dependent
 	byNamespace map[string][]*dependent
 	byKind      map[schema.GroupKind][]*dependent
+	gone        map[types.UID]bool // after all deletes
 }
 
-func newDependentIndex(all []dependent) *dependentIndex {
-	x := &dependentIndex{map[types.UID][]*dependent{}, map[string][]*dependent{}, map[schema.GroupKind][]*dependent{}}
+func newDependentIndex(all []dependent, deleted []*Change) *dependentIndex {
+	x := &dependentIndex{map[types.UID][]*dependent{}, map[string][]*dependent{}, map[schema.GroupKind][]*dependent{}, map[types.UID]bool{}}
 	for i := range all {
 		d := &all[i]
 		for _, owner := range d.owners {
@@ -143,36 +144,67 @@ func newDependentIndex(all []dependent) *dependentIndex {
 		x.byNamespace[d.ref.Namespace] = append(x.byNamespace[d.ref.Namespace], d)
 		x.byKind[d.ref.Kind] = append(x.byKind[d.ref.Kind], d)
 	}
+	x.findGone(deleted)
 	return x
 }
 
-// cascadeOf returns the dependents of a deleted object, and their dependents.
-func (x *dependentIndex) cascadeOf(change *Change) (refs []applyset.Reference) {
-	gone := map[types.UID]bool{change.Live.GetUID(): true}
-	queue := []types.UID{change.Live.GetUID()}
-	remove := func(d *dependent) {
-		if !gone[d.uid] {
-			gone[d.uid] = true
-			refs = append(refs, d.ref)
-			queue = append(queue, d.uid)
+// findGone finds the objects that are gone after all deletes: an object with several owners stays until the last owner is gone.
+func (x *dependentIndex) findGone(deleted []*Change) {
+	var queue []types.UID
+	remove := func(uid types.UID) {
+		if !x.gone[uid] {
+			x.gone[uid] = true
+			queue = append(queue, uid)
 		}
 	}
-	if change.Object.Kind == namespaceKind {
-		for _, d := range x.byNamespace[change.Object.Name] {
-			remove(d)
-		}
-	}
-	if kind, isDefinition := dynamic.DefinedKind(change.Live); isDefinition {
-		for _, d := range x.byKind[kind] {
-			remove(d)
+	for _, change := range deleted {
+		remove(change.Live.GetUID())
+		for _, d := range x.content(change) {
+			remove(d.uid)
 		}
 	}
 	for len(queue) > 0 {
 		owner := queue[0]
 		queue = queue[1:]
 		for _, d := range x.byOwner[owner] {
-			if isOwned(d, gone) {
-				remove(d)
+			if isOwned(d, x.gone) {
+				remove(d.uid)
+			}
+		}
+	}
+}
+
+// content returns the objects in a deleted Namespace, or of a deleted CustomResourceDefinition.
+func (x *dependentIndex) content(change *Change) []*dependent {
+	if change.Object.Kind == namespaceKind {
+		return x.byNamespace[change.Object.Name]
+	}
+	if kind, isDefinition := dynamic.DefinedKind(change.Live); isDefinition {
+		return x.byKind[kind]
+	}
+	return nil
+}
+
+// cascadeOf returns the dependents of a deleted object, and their dependents. An object with several deleted owners is a dependent of each.
+func (x *dependentIndex) cascadeOf(change *Change) (refs []applyset.Reference) {
+	queue := []types.UID{change.Live.GetUID()}
+	seen := map[types.UID]bool{change.Live.GetUID(): true}
+	add := func(d *dependent) {
+		if !seen[d.uid] {
+			seen[d.uid] = true
+			refs = append(refs, d.ref)
+			queue = append(queue, d.uid)
+		}
+	}
+	for _, d := range x.content(change) {
+		add(d)
+	}
+	for len(queue) > 0 {
+		owner := queue[0]
+		queue = queue[1:]
+		for _, d := range x.byOwner[owner] {
+			if x.gone[d.uid] {
+				add(d)
 			}
 		}
 	}

@@ -24,11 +24,11 @@ func TestDependentIndex_CascadeOf(t *testing.T) {
 		}
 		return d
 	}
-	index := newDependentIndex([]dependent{
+	all := []dependent{
 		object(configMap, "shop", "below-both", "owned", "below"), object(configMap, "shop", "below", "owned"), object(configMap, "shop", "owned", "owner"),
 		object(configMap, "shop", "shared", "owner", "kept"), object(configMap, "shop", "owner"), object(configMap, "shop", "kept"),
 		object(configMap, "more", "content"), object(charm, "shop", "custom"), object(configMap, "shop", "of-custom", "custom"),
-	})
+	}
 	for text, want := range map[string][]string{
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"owner","namespace":"shop","uid":"owner"}}`:                                                                                                        {"below", "below-both", "owned"},
 		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"more","uid":"n"}}`:                                                                                                                                {"content"},
@@ -38,10 +38,37 @@ func TestDependentIndex_CascadeOf(t *testing.T) {
 		live, err := unstructured.Decode([]byte(text))
 		require.NoError(t, err)
 		var names []string
-		for _, ref := range index.cascadeOf(&Change{Object: applyset.ReferenceTo(live), Live: live}) {
+		change := &Change{Object: applyset.ReferenceTo(live), Live: live}
+		for _, ref := range newDependentIndex(all, []*Change{change}).cascadeOf(change) {
 			names = append(names, ref.Name)
 		}
 		assert.ElementsMatch(t, want, names, text)
+	}
+}
+
+// TestDependentIndex_CascadeOfTwoDeletes deletes two owners of an object, whose children have a common child.
+func TestDependentIndex_CascadeOfTwoDeletes(t *testing.T) {
+	object := func(name string, owners ...types.UID) dependent {
+		d := dependent{ref: applyset.Reference{Kind: schema.GroupKind{Kind: "ConfigMap"}, Name: name}, uid: types.UID(name)}
+		for _, owner := range owners {
+			d.owners = append(d.owners, metav1.OwnerReference{UID: owner})
+		}
+		return d
+	}
+	var deleted []*Change
+	for _, name := range []string{"a", "b"} {
+		live := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name, "uid": name}}}
+		deleted = append(deleted, &Change{Object: applyset.ReferenceTo(live), Live: live})
+	}
+	index := newDependentIndex([]dependent{
+		object("below-both", "of-a", "of-b"), object("shared", "a", "b"), object("kept", "a", "other"), object("of-a", "a"), object("of-b", "b"),
+	}, deleted)
+	for i, own := range []string{"of-a", "of-b"} {
+		var names []string
+		for _, ref := range index.cascadeOf(deleted[i]) {
+			names = append(names, ref.Name)
+		}
+		assert.ElementsMatch(t, []string{"below-both", own, "shared"}, names)
 	}
 }
 
