@@ -225,6 +225,18 @@ func TestPlan_ApplyAfterChanges(t *testing.T) {
 	assert.Empty(t, e.writes, "nothing is written")
 }
 
+func TestLoad_InvalidPlans(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"format":"anykind.dev/plan/v1","changes":[null]}`:                                       "load a plan: change 1 is null",
+		`{"format":"anykind.dev/plan/v1","changes":[{"object":"ConfigMap a","action":"create"}]}`: "the object to apply is missing",
+		`{"format":"anykind.dev/plan/v0"}`:                                                        `unknown format "anykind.dev/plan/v0"`,
+		`[`:                                                                                       "unexpected EOF",
+	} {
+		_, err := plan.Load(strings.NewReader(text))
+		assert.ErrorContains(t, err, want)
+	}
+}
+
 // TestObjects_ReadsByList reads objects by a list, unless the namespace has many others.
 func TestObjects_ReadsByList(t *testing.T) {
 	e := newEnvironment(t)

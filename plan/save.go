@@ -55,7 +55,10 @@ func Load(in io.Reader) (*Plan, error) {
 	if r.Format != formatVersion {
 		return nil, fmt.Errorf("load a plan: unknown format %q (this version reads %s)", r.Format, formatVersion)
 	}
-	for _, c := range r.Changes {
+	for i, c := range r.Changes {
+		if c == nil {
+			return nil, fmt.Errorf("load a plan: change %d is null", i+1)
+		}
 		if hasNone := c.Action == Prune || c.Action == Keep || c.Action == Rejected; c.Want == nil && !hasNone {
 			return nil, fmt.Errorf("load a plan: %s: %w", c.Object, errNoWant)
 		}
