@@ -343,6 +343,27 @@ spec:
   versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object}}}]
 `
 
+// TestObjects_ReadsDefinitionOfKubernetesGroup plans a custom resource in a group of a project of Kubernetes.
+func TestObjects_ReadsDefinitionOfKubernetesGroup(t *testing.T) {
+	e := newEnvironment(t)
+	name := "gems." + e.namespace + ".k8s.io"
+	client.DeleteAtEnd(t, client.Resource(t, e.Client, "customresourcedefinitions"), name)
+	definition := e.objects(t, strings.ReplaceAll(gems, ".example.com", ".k8s.io"))
+	definition[0].SetAnnotations(map[string]string{"api-approved.kubernetes.io": "unapproved, a test"})
+	planned, err := plan.Objects(t.Context(), e.Client, definition, nil)
+	require.NoError(t, err)
+	_, err = planned.Apply(t.Context(), e.Client, nil)
+	require.NoError(t, err)
+	_, err = e.WaitForResources(t.Context(), name)
+	require.NoError(t, err)
+	planned = e.plan(t, "{apiVersion: NAMESPACE.k8s.io/v1, kind: Gem, metadata: {name: one}}", nil)
+	names := make([]string, len(planned.Reads))
+	for i, read := range planned.Reads {
+		names[i] = read.Object.Name
+	}
+	assert.ElementsMatch(t, []string{name, e.namespace}, names)
+}
+
 // TestPlan_ApplyUsesOptionsOfSet applies an object that depends on an object with a readiness rule. Without the rule the apply waits.
 func TestPlan_ApplyUsesOptionsOfSet(t *testing.T) {
 	e := newEnvironment(t)

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/builtingroup"
 	"github.com/anykind/anykind/internal/parallel"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
@@ -29,7 +29,7 @@ func (p *planner) read(ctx context.Context) error {
 		if it.Object.Namespace != "" {
 			isRead[applyset.Reference{Kind: namespaceKind, Name: it.Object.Namespace}] = true
 		}
-		if it.resource != nil && strings.Contains(it.Object.Kind.Group, ".") && !strings.HasSuffix(it.Object.Kind.Group, ".k8s.io") {
+		if it.resource != nil && !builtingroup.Is(it.Object.Kind.Group) {
 			isRead[applyset.Reference{Kind: definitionKind, Name: it.resource.APIResource().GVR.GroupResource().String()}] = true
 		}
 	}
