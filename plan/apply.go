@@ -46,10 +46,12 @@ func (e *ChangedError) Error() string {
 
 // Apply carries out the plan, and returns an event for each object. It first compares all read and written objects with the plan, and
 // writes nothing after a difference: the error joins a [*ChangedError] for each object with a different uid or resourceVersion. A
-// changed status alone is no error: controllers write it at any time. [Rejected] objects are an error, too. [NotPlanned] objects are applied.
+// changed status alone is no error: controllers write it at any time. [Rejected] objects are an error, too. [NotPlanned] objects are
+// applied.
 //
-// Without a set, the first error ends the work. A set is applied by [applyset.Set.Apply], and an object to replace is deleted with the lock
-// of the set.
+// Without a set, the first error ends the work. A set is applied by [applyset.Set.Apply], and an object to replace is deleted with the
+// lock of the set. Apply deletes no member of the set that the plan does not prune: such a member is a [*ChangedError] before the first
+// write.
 func (p *Plan) Apply(ctx context.Context, client *dynamic.Client, opts *ApplyOptions) ([]applyset.Event, error) {
 	a := &application{plan: p}
 	if opts != nil {
