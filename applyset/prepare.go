@@ -7,9 +7,6 @@ import (
 	"github.com/anykind/anykind/unstructured/manifest"
 )
 
-// Namespace returns the namespace of namespaced objects that name none.
-func (s *Set) Namespace() string { return s.opts.Namespace }
-
 // Options returns the options of the set, with the defaults.
 func (s *Set) Options() Options { return s.opts }
 

@@ -62,7 +62,7 @@ func (p *planner) prepareOptions(client *dynamic.Client) {
 		p.options.Workers = defaultWorkers
 	}
 	if set := p.options.Set; set != nil {
-		p.options.Namespace = set.Namespace()
+		p.options.Namespace = set.Options().Namespace
 		p.options.FieldManager = set.FieldManager()
 	}
 	defaults := client.Defaults()
