@@ -186,6 +186,35 @@ func TestWebhooks_OnTheServer(t *testing.T) {
 	createGear(t, v2, "registered-again", 1) // the caBundle is kept
 }
 
+// TestIssuer_AppliedConfigurationLosesWebhook removes a webhook from a configuration by server-side apply, as Flux and Helm do.
+func TestIssuer_AppliedConfigurationLosesWebhook(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
+	name := "several." + namespace + ".example.com"
+	configurations := controllertest.Resource(t, client, "validatingwebhookconfigurations")
+	apply := func(names ...string) *unstructured.Object {
+		var webhooks []any
+		for _, name := range names {
+			webhooks = append(webhooks, map[string]any{
+				"name": name + ".example.com", "sideEffects": "None", "admissionReviewVersions": []any{"v1"}, "failurePolicy": "Ignore",
+				"clientConfig":      map[string]any{"url": "https://127.0.0.1:1/" + name},
+				"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace}},
+			})
+		}
+		obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name}, "webhooks": webhooks}}
+		applied, err := configurations.Apply(t.Context(), obj, &metav1.ApplyOptions{FieldManager: "helm"})
+		require.NoError(t, err)
+		return applied
+	}
+	apply("a", "b")
+	controllertest.DeleteAfter(t, configurations, name)
+	secret := types.NamespacedName{Namespace: namespace, Name: "certificate"}
+	issue(t, webhook.NewIssuer(client, secret, []string{"127.0.0.1"}, &webhook.IssuerOptions{Validating: []string{name}}))
+	webhooks, _, err := unstructured.Get[[]any](apply("a"), "webhooks")
+	require.NoError(t, err)
+	require.Len(t, webhooks, 1)
+	assert.Contains(t, fmt.Sprint(webhooks[0]), "caBundle")
+}
+
 func gear(name string, size int64) *unstructured.Object {
 	return &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"size": size}}}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -262,7 +263,7 @@ func (i *Issuer) trust(ctx context.Context, authorities []byte) (missing bool, e
 	for _, target := range []struct {
 		kind  schema.GroupVersionKind
 		names []string
-		patch func(obj *unstructured.Object) (map[string]any, error)
+		patch func(obj *unstructured.Object) ([]operation, error)
 	}{
 		{configurationKind(validatingKind), i.opts.Validating, configurationBundle(authorities)},
 		{configurationKind(mutatingKind), i.opts.Mutating, configurationBundle(authorities)},
@@ -279,7 +280,7 @@ func (i *Issuer) trust(ctx context.Context, authorities []byte) (missing bool, e
 	return missing, errors.Join(errs...)
 }
 
-func (i *Issuer) trustIn(ctx context.Context, kind schema.GroupVersionKind, name string, patch func(obj *unstructured.Object) (map[string]any, error)) (missing bool, err error) {
+func (i *Issuer) trustIn(ctx context.Context, kind schema.GroupVersionKind, name string, patch func(obj *unstructured.Object) ([]operation, error)) (missing bool, err error) {
 	resource, err := i.client.ForKind(ctx, kind)
 	if err != nil {
 		return false, err
@@ -291,45 +292,42 @@ func (i *Issuer) trustIn(ctx context.Context, kind schema.GroupVersionKind, name
 	if err != nil {
 		return false, err
 	}
-	fields, err := patch(obj)
-	if err != nil || fields == nil {
+	operations, err := patch(obj)
+	if err != nil || len(operations) == 0 {
 		return false, err
 	}
-	applied := &unstructured.Object{Object: fields}
-	applied.SetGroupVersionKind(kind)
-	applied.SetName(name)
-	applied.SetUID(obj.GetUID()) // a deleted object is not created again
-	_, err = resource.Apply(ctx, applied, &metav1.ApplyOptions{FieldManager: issuerManager, Force: true})
+	// No server-side apply: its manager would keep a part of a webhook that is removed from an applied configuration, which is invalid.
+	operations = append([]operation{
+		{Op: "test", Path: "/metadata/uid", Value: obj.GetUID()},
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: obj.GetResourceVersion()}, // a conflict after a change
+	}, operations...)
+	data, err := json.Marshal(operations)
+	if err != nil {
+		return false, err
+	}
+	_, err = resource.Patch(ctx, name, types.JSONPatchType, data, &metav1.PatchOptions{FieldManager: issuerManager})
 	return false, err
 }
 
-// configurationBundle returns the fields to apply to a webhook configuration, or nil if it has the CA certificates.
-func configurationBundle(authorities []byte) func(*unstructured.Object) (map[string]any, error) {
-	return func(obj *unstructured.Object) (map[string]any, error) {
+// configurationBundle returns the operations for a webhook configuration, or none if it has the CA certificates.
+func configurationBundle(authorities []byte) func(*unstructured.Object) ([]operation, error) {
+	return func(obj *unstructured.Object) (operations []operation, err error) {
 		current, err := unstructured.As[configuration](obj)
 		if err != nil {
 			return nil, err
 		}
-		webhooks := []any{}
-		isDifferent := false
-		for _, w := range current.Webhooks {
-			isDifferent = isDifferent || !bytes.Equal(w.ClientConfig.CABundle, authorities)
-			webhooks = append(webhooks, map[string]any{"name": w.Name, "clientConfig": map[string]any{"caBundle": authorities}})
+		for n, w := range current.Webhooks {
+			if !bytes.Equal(w.ClientConfig.CABundle, authorities) {
+				operations = append(operations, added(fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", n), authorities))
+			}
 		}
-		if !isDifferent {
-			return nil, nil
-		}
-		fields, err := unstructured.From(map[string]any{"webhooks": webhooks})
-		if err != nil {
-			return nil, err
-		}
-		return fields.Object, nil
+		return operations, nil
 	}
 }
 
-// conversionBundle returns the fields to apply to a definition with a conversion webhook, or nil if it has the CA certificates.
-func conversionBundle(authorities []byte) func(*unstructured.Object) (map[string]any, error) {
-	return func(obj *unstructured.Object) (map[string]any, error) {
+// conversionBundle returns the operations for a definition with a conversion webhook, or none if it has the CA certificates.
+func conversionBundle(authorities []byte) func(*unstructured.Object) ([]operation, error) {
+	return func(obj *unstructured.Object) ([]operation, error) {
 		current, err := unstructured.As[struct {
 			Spec struct {
 				Conversion struct {
@@ -347,12 +345,6 @@ func conversionBundle(authorities []byte) func(*unstructured.Object) (map[string
 		if conversion.Strategy != "Webhook" || bytes.Equal(conversion.Webhook.ClientConfig.CABundle, authorities) {
 			return nil, nil
 		}
-		fields, err := unstructured.From(map[string]any{"spec": map[string]any{"conversion": map[string]any{
-			"webhook": map[string]any{"clientConfig": map[string]any{"caBundle": authorities}},
-		}}})
-		if err != nil {
-			return nil, err
-		}
-		return fields.Object, nil
+		return []operation{added("/spec/conversion/webhook/clientConfig/caBundle", authorities)}, nil
 	}
 }

@@ -125,27 +125,43 @@ func merge(sent, before, after any) any {
 		return after
 	}
 	merged := make([]any, len(afterList))
-	for i, element := range afterList {
-		merged[i] = element
-		if old := indexOf(beforeList, afterList, i); old >= 0 {
-			merged[i] = merge(sentList[old], beforeList[old], element)
+	for i, old := range formerIndexes(beforeList, afterList) {
+		merged[i] = afterList[i]
+		if old >= 0 {
+			merged[i] = merge(sentList[old], beforeList[old], afterList[i])
 		}
 	}
 	return merged
 }
 
-// indexOf returns the index of the former state of after[i], or -1.
-func indexOf(before, after []any, i int) int {
-	if old := slices.IndexFunc(before, func(element any) bool { return reflect.DeepEqual(element, after[i]) }); old >= 0 {
-		return old
+// formerIndexes returns the index of the former state of each element of after, or -1. Each index occurs once: several elements may have
+// the same name, or equal known fields.
+func formerIndexes(before, after []any) []int {
+	indexes := make([]int, len(after))
+	isUsed := make([]bool, len(before))
+	for i := range indexes {
+		indexes[i] = -1
 	}
-	if name := nameOf(after[i]); name != nil {
-		return slices.IndexFunc(before, func(element any) bool { return nameOf(element) == name })
+	assign := func(isSame func(i, old int) bool) {
+		for i := range after {
+			for old := 0; old < len(before) && indexes[i] < 0; old++ {
+				if !isUsed[old] && isSame(i, old) {
+					indexes[i] = old
+					isUsed[old] = true
+				}
+			}
+		}
 	}
+	isEqual := func(i, old int) bool { return reflect.DeepEqual(before[old], after[i]) }
+	assign(func(i, old int) bool { return i == old && isEqual(i, old) })
+	assign(isEqual)
+	isNamesake := func(i, old int) bool { return nameOf(after[i]) != nil && nameOf(after[i]) == nameOf(before[old]) }
+	assign(func(i, old int) bool { return i == old && isNamesake(i, old) })
+	assign(isNamesake)
 	if len(before) == len(after) {
-		return i
+		assign(func(i, old int) bool { return i == old && nameOf(after[i]) == nil })
 	}
-	return -1
+	return indexes
 }
 
 // nameOf returns the field name of a list element, or nil.
