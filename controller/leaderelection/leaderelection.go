@@ -43,7 +43,7 @@ type Options struct {
 	// means 15 seconds.
 	LeaseDuration time.Duration
 	// RenewDeadline is the time a leader leads without a renewal. It must be less than LeaseDuration: the difference is the
-	// leader's time to stop. 0 means 10 seconds.
+	// leader's time to stop. A renewal without a response is repeated after half of RenewDeadline - RetryPeriod. 0 means 10 seconds.
 	RenewDeadline time.Duration
 	// RetryPeriod is the interval of renewals and of the candidates' attempts; jitter adds up to a half. 0 means 2 seconds.
 	RetryPeriod time.Duration

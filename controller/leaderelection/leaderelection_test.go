@@ -168,6 +168,28 @@ func TestRun_HangingRequestsEndLeadInTime(t *testing.T) {
 	}
 }
 
+// TestRun_SurvivesHangingRenewal loses a renewal on the way. The server responds to all other requests.
+func TestRun_SurvivesHangingRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, server := controllertest.New(t)
+		var leads, hung atomic.Bool
+		client := server.Connect(t, func(r *http.Request) error {
+			if r.Method != http.MethodPut || !leads.Load() || hung.Swap(true) {
+				return nil
+			}
+			<-r.Context().Done()
+			return r.Context().Err()
+		})
+		err := leaderelection.Run(t.Context(), controllertest.Leases(t, client), "op", as("one"), func(ctx context.Context, _ int64) error {
+			leads.Store(true)
+			time.Sleep(time.Minute)
+			return context.Cause(ctx)
+		})
+		require.NoError(t, err)
+		assert.True(t, hung.Load())
+	})
+}
+
 func TestRun_LosesTakenLease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(spec map[string]any)

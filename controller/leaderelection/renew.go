@@ -53,8 +53,9 @@ func (c *candidate) renew(ctx context.Context) {
 	// The timer also fires while a request hangs.
 	deadline := time.AfterFunc(c.deadline.Remaining(), func() { c.loseLease(c.deadlineError()) })
 	defer deadline.Stop()
+	var lasted time.Duration // the last attempt
 	for {
-		if retry.Sleep(ctx, retry.Jitter(ctx, min(c.opts.RetryPeriod, max(c.deadline.Remaining(), 0)))) != nil {
+		if retry.Sleep(ctx, retry.Jitter(ctx, min(c.opts.RetryPeriod, max(c.deadline.Remaining(), 0)))-lasted) != nil {
 			return
 		}
 		remaining := c.deadline.Remaining()
@@ -62,9 +63,12 @@ func (c *candidate) renew(ctx context.Context) {
 			c.loseLease(c.deadlineError())
 			return
 		}
-		attemptCtx, cancel := context.WithTimeout(ctx, remaining)
+		// A request without a response must leave time for a second attempt.
+		attemptCtx, cancel := context.WithTimeout(ctx, min(remaining, (c.opts.RenewDeadline-c.opts.RetryPeriod)/2))
+		began := time.Now()
 		err := c.tryRenew(attemptCtx)
 		cancel()
+		lasted = time.Since(began)
 		if errors.Is(err, ErrLeaseLost) {
 			c.loseLease(err)
 			return
