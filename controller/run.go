@@ -261,6 +261,9 @@ func (r *runner[K]) reconcileKeys(ctx, reconcileCtx context.Context) error {
 		if !r.awaitLease(ctx, reconcileCtx) {
 			return nil
 		}
+		if objects == nil {
+			r.queue.Forget(key)
+		}
 		if objects == nil || !r.admit(key, priority) {
 			r.queue.Done(key)
 			continue

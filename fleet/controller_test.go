@@ -236,6 +236,44 @@ func TestRun_DroppedKeyResumesParkedKey(t *testing.T) {
 	})
 }
 
+// TestRun_RemovedClusterForgetsFailures removes a cluster with a failing key, and adds it again an hour later. The retries of the new member
+// begin with a short backoff, also if the key waited for a worker of its cluster at the removal.
+func TestRun_RemovedClusterForgetsFailures(t *testing.T) {
+	for _, isParked := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			east := newPodCluster("east", "failing", "slow")
+			source, members := dynamicSource()
+			f := newFleet(t, source, east)
+			pods := newPods(t, f)
+			members().Set("east", east.config("first"))
+			var times []time.Time
+			var blocks bool
+			startRun(t, pods, func(ctx context.Context, key fleet.Key) (time.Duration, error) {
+				if key.Name == "failing" {
+					times = append(times, time.Now())
+					return 0, errors.New("no")
+				}
+				if blocks {
+					<-ctx.Done()
+				}
+				return 10 * time.Minute, nil
+			}, &fleet.RunOptions{Options: controller.Options{Workers: 2, Logger: slog.New(slog.DiscardHandler)}, WorkersPerCluster: 1})
+			time.Sleep(9 * time.Minute)
+			require.Greater(t, len(times), 10)
+			blocks = isParked
+			time.Sleep(time.Hour)
+			blocks = false
+			members().Remove("east")
+			time.Sleep(time.Hour)
+			times = nil
+			members().Set("east", east.config("first"))
+			time.Sleep(5 * time.Minute)
+			require.Greater(t, len(times), 1)
+			assert.Less(t, times[1].Sub(times[0]), time.Second)
+		})
+	}
+}
+
 // TestRun_PredicatesDropUpdates changes a pod with predicates for the reconciled pods, and for pods of a Trigger that reconcile "db".
 func TestRun_PredicatesDropUpdates(t *testing.T) {
 	label := []controller.Predicate{controller.LabelChanged}

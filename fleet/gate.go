@@ -54,6 +54,7 @@ func (g *gate) add(key Key, priority int, isOwn, isRemoved bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if isOwn && isRemoved {
+		g.queue.Forget(key)
 		if c := g.clusters[key.Cluster]; c != nil {
 			delete(c.priority, key)
 		}
@@ -90,6 +91,9 @@ func (g *gate) forgetRemoved() {
 			continue
 		}
 		c.parked = nil
+		for key := range c.priority {
+			g.queue.Forget(key)
+		}
 		clear(c.priority)
 		c.sweep(g.queue)
 		g.resume(name, c, 0)
