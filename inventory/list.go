@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -115,6 +116,9 @@ func newLister[T any, P object[T]](ctx context.Context, client *dynamic.Client, 
 	silent := client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}})
 	l := &lister[T, P]{ctx: ctx, client: silent, opts: *cmp.Or(opts, &ListOptions{}), items: make(chan Item[T])}
 	l.opts.Workers = cmp.Or(l.opts.Workers, defaultWorkers)
+	l.opts.Namespaces = slices.Clone(l.opts.Namespaces) // nil means all
+	slices.Sort(l.opts.Namespaces)
+	l.opts.Namespaces = slices.Compact(l.opts.Namespaces)
 	l.access = newAccess(silent, l.opts.Namespaces)
 	return l
 }

@@ -113,6 +113,14 @@ func TestList_EachObjectOnce(t *testing.T) {
 	}
 }
 
+func TestList_NamespaceNamedTwice(t *testing.T) {
+	server := scripted.New("/v1 configmaps configmap ConfigMap")
+	server.Handle("GET /api/v1/namespaces/a/configmaps", objects("v1", "ConfigMap", "a/one/1"))
+	found, err := collect(t.Context(), connect(t, server), &inventory.ListOptions{Namespaces: []string{"a", "a"}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"configmaps a/one"}, found)
+}
+
 func TestList_ReportsWhatIsMissing(t *testing.T) {
 	server := newServer()
 	server.Serve(served + "\n stale metrics.example/v1")

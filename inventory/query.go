@@ -246,7 +246,7 @@ func (s *search) searchOwned(ctx context.Context) error {
 
 // add adds the entries that the whole query selects. It reports whether the page is full.
 func (s *search) add(ctx context.Context, entries []Entry) (isFull bool, err error) {
-	s.page.Entries = slices.Grow(s.page.Entries, min(len(entries), cmp.Or(s.Limit, len(entries))))
+	s.page.Entries = slices.Grow(s.page.Entries, min(len(entries), cmp.Or(max(s.Limit, 0), len(entries))))
 	ordered := inOrder(entries)
 	if s.Limit > 0 {
 		ordered = firstInOrder(entries)

@@ -92,6 +92,7 @@ func TestCache_Query(t *testing.T) {
 			"readiness":      {&inventory.Query{Readiness: readiness.Failed}, []string{"v1/pods a/web-1"}},
 			"text":           {&inventory.Query{Text: `DARK "blue`}, []string{"v1/configmaps a/colors"}},
 			"field name":     {&inventory.Query{Text: "gray"}, []string{}},
+			"negative limit": {&inventory.Query{Name: "web", Limit: -1}, []string{"apps/v1/deployments a/web"}},
 			"no owner":       {&inventory.Query{Owner: "none", Descendants: true}, []string{}},
 		} {
 			page, err := c.Query(t.Context(), test.query) // a bubble has no subtests
