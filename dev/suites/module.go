@@ -40,6 +40,8 @@ type upstream struct {
 	copies []copies
 	// sharesVersions raises the requirements to the workspace's versions.
 	sharesVersions bool
+	// findsFiles is set if the tests find files by the path of their source: they compile without -trimpath.
+	findsFiles bool
 	// startsServer is set if the tests start Kubernetes' API server in their own process. They compile in a module like the
 	// sandbox's.
 	startsServer bool

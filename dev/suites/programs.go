@@ -68,7 +68,7 @@ func clusterAPI() publicProgram {
 	)
 	p := publicProgram{
 		upstream: upstream{
-			name: "cluster-api", module: "sigs.k8s.io/cluster-api",
+			name: "cluster-api", module: "sigs.k8s.io/cluster-api", findsFiles: true,
 			extra: append([]string{kroModule + "@v0.9.4", "k8s.io/cluster-bootstrap@v0.37.2"}, commonVersions...),
 			patches: []patch{
 				// Tests write a kubeconfig with the credential of this config. A manager's config over a connection has none.

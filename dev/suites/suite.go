@@ -107,7 +107,7 @@ func (s *suite) compile(ctx context.Context, dir string) (string, error) {
 	name := s.upstream.name + strings.ReplaceAll(strings.TrimPrefix(s.pkg, "."), "/", "-") + ".test"
 	program := filepath.Join(dir, ".bin", name)
 	if !s.upstream.startsServer {
-		_, err := goCommand(ctx, dir, "test", "-c", "-vet=off", "-o", program, s.pkg)
+		_, err := goCommand(ctx, dir, "test", "-c", "-vet=off", fmt.Sprintf("-trimpath=%t", !s.upstream.findsFiles), "-o", program, s.pkg)
 		return program, err
 	}
 	tests, err := readGoMod(ctx, filepath.Join(dir, "go.mod"))
