@@ -7,9 +7,11 @@
 package flags
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"strconv"
@@ -160,40 +162,55 @@ func (c *Connection) load(ctx context.Context) (*transport.Config, error) {
 	if c.Server == "" {
 		return transport.Load(ctx, opts)
 	}
+	server, err := serverURL(c.Server)
+	if err != nil {
+		return nil, err
+	}
 	file, err := transport.LoadKubeconfig(c.Kubeconfig)
 	if err != nil {
 		if c.Kubeconfig == "" && errors.Is(err, os.ErrNotExist) && c.Context == "" && c.Cluster == "" && c.User == "" {
-			return &transport.Config{Options: transport.Options{Namespace: c.NamespaceFlag}}, nil
+			return &transport.Config{Server: server, Options: transport.Options{Namespace: c.NamespaceFlag}}, nil
 		}
 		return nil, err
 	}
-	return c.loadWithServer(ctx, file, opts)
+	return c.loadWithServer(ctx, server, file, opts)
 }
 
 // loadWithServer loads a context with the server of the flags. The cluster of the context may be invalid or missing.
-func (c *Connection) loadWithServer(ctx context.Context, file *kubeconfig.File, opts *transport.LoadOptions) (*transport.Config, error) {
+func (c *Connection) loadWithServer(ctx context.Context, server string, file *kubeconfig.File, opts *transport.LoadOptions) (*transport.Config, error) {
 	name := c.Context
 	if name == "" {
 		name = file.CurrentContext
 	}
 	if _, ok := file.Contexts[name]; !ok && c.Context == "" && c.User == "" {
-		return &transport.Config{Options: transport.Options{Namespace: c.NamespaceFlag}}, nil
+		return &transport.Config{Server: server, Options: transport.Options{Namespace: c.NamespaceFlag}}, nil
 	}
 	opts.Path = ""
-	opts.Kubeconfig = file
+	opts.Kubeconfig = c.withServer(file, file.Contexts[name].Cluster, server)
 	return transport.Load(ctx, opts)
 }
 
-func (c *Connection) override(cfg *transport.Config) error {
-	if c.Server != "" {
-		server, err := serverURL(c.Server)
-		if err != nil {
-			return err
-		}
-		cfg.Server = server
+// withServer returns a copy of file with the server of the flags in a context's cluster. Credentials and TLS settings depend on the scheme
+// of this server. As in kubectl, tls-server-name of the kubeconfig holds for the kubeconfig's server only.
+func (c *Connection) withServer(file *kubeconfig.File, cluster, server string) *kubeconfig.File {
+	cluster = cmp.Or(c.Cluster, cluster)
+	changed, exists := file.Clusters[cluster]
+	if !exists && c.Cluster != "" {
+		return file // an error names the existing clusters
 	}
-	c.overrideTLS(cfg)
-	c.overrideCredential(cfg)
+	changed.Server = server
+	changed.TLSServerName = ""
+	copied := *file
+	copied.Clusters = maps.Clone(file.Clusters)
+	copied.Clusters[cluster] = changed
+	return &copied
+}
+
+func (c *Connection) override(cfg *transport.Config) error {
+	if strings.HasPrefix(strings.ToLower(cfg.Server), "https://") { // as in kubectl: without TLS, credentials could be read on the network
+		c.overrideTLS(cfg)
+		c.overrideCredential(cfg)
+	}
 	if err := c.overrideImpersonation(cfg); err != nil {
 		return err
 	}
@@ -215,6 +232,7 @@ func (c *Connection) overrideTLS(cfg *transport.Config) {
 	if c.CertificateAuthority != "" {
 		cfg.CAFile = c.CertificateAuthority
 		cfg.CAData = nil
+		cfg.Insecure = false
 	}
 	if c.Insecure {
 		cfg.Insecure = true

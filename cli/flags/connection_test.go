@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -28,9 +29,11 @@ const kubeconfigText = `
 apiVersion: v1
 kind: Config
 current-context: shop
-clusters: [{name: shop, cluster: {server: "https://shop.example.com", insecure-skip-tls-verify: true}}, {name: other, cluster: {server: "https://other.example.com"}}]
+clusters: [{name: shop, cluster: {server: "https://shop.example.com", insecure-skip-tls-verify: true}}, {name: other, cluster: {server: "https://other.example.com"}},
+  {name: plain, cluster: {server: "http://plain.example.com"}}, {name: named, cluster: {server: "https://named.example.com", tls-server-name: internal}}]
 users: [{name: ann, user: {token: a}}, {name: bob, user: {username: bob, password: b}}]
-contexts: [{name: shop, context: {cluster: shop, user: ann, namespace: front}}, {name: other, context: {cluster: other, user: bob}}]
+contexts: [{name: shop, context: {cluster: shop, user: ann, namespace: front}}, {name: other, context: {cluster: other, user: bob}},
+  {name: plain, context: {cluster: plain, user: ann}}, {name: named, context: {cluster: named, user: ann}}]
 `
 
 // connection returns the Connection of a command line, without a cache and the machine's kubeconfig.
@@ -66,9 +69,25 @@ func TestConnection_Config(t *testing.T) {
 			t.Helper()
 			assert.Equal(t, []string{"https://other.example.com", "b"}, []string{cfg.Server, cfg.Password.Reveal()})
 		}},
-		{"server and token", []string{"-s", "localhost:8080", "--token=t", "--tls-server-name=n"}, func(t *testing.T, cfg *transport.Config) {
+		{"server and token", []string{"-s", "https://localhost:8443", "--token=t", "--tls-server-name=n"}, func(t *testing.T, cfg *transport.Config) {
 			t.Helper()
-			assert.Equal(t, []string{"http://localhost:8080", "t", "n"}, []string{cfg.Server, cfg.Token.Reveal(), cfg.ServerName})
+			assert.Equal(t, []string{"https://localhost:8443", "t", "n"}, []string{cfg.Server, cfg.Token.Reveal(), cfg.ServerName})
+		}},
+		{"server and token without TLS", []string{"-s", "localhost:8080", "--token=t", "--tls-server-name=n"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, []string{"http://localhost:8080", "", ""}, []string{cfg.Server, cfg.Token.Reveal(), cfg.ServerName})
+		}},
+		{"server with TLS", []string{"--context=plain", "--server=https://other.example.com"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, []string{"https://other.example.com", "a"}, []string{cfg.Server, cfg.Token.Reveal()})
+		}},
+		{"server without the kubeconfig's server name", []string{"--context=named", "--server=https://other.example.com"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Empty(t, cfg.ServerName)
+		}},
+		{"certificate authority instead of insecure", []string{"--certificate-authority=/ca"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.False(t, cfg.Insecure)
 		}},
 		{"impersonation", []string{"--as=eve", "--as-group=g", "--as-group=h", "--as-uid=7", "--as-user-extra=k=v", "--as-user-extra=k=w"}, func(t *testing.T, cfg *transport.Config) {
 			t.Helper()
@@ -84,6 +103,31 @@ func TestConnection_Config(t *testing.T) {
 			require.NoError(t, err)
 			c.check(t, cfg)
 		})
+	}
+}
+
+func TestConnection_ServerWithoutTLSGetsNoCredential(t *testing.T) {
+	var credentials []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		credentials = append(credentials, r.Header["Authorization"]...)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer server.Close()
+	for _, args := range [][]string{
+		{"--server=" + server.URL},
+		{"--server=" + strings.TrimPrefix(server.URL, "http://")},
+		{"--server=" + server.URL, "--user=bob"},
+		{"--server=" + server.URL, "--token=t"},
+		{"--server=" + server.URL, "--username=u", "--password=p"},
+	} {
+		c := connection(t, args...)
+		conn, err := c.Conn(t.Context())
+		require.NoError(t, err)
+		response, err := conn.Do(t.Context(), &transport.Request{Path: "/version"})
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		c.Close()
+		assert.Empty(t, credentials, "%q", args)
 	}
 }
 
