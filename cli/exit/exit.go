@@ -65,7 +65,8 @@ func (e *helpError) Error() string { return e.error.Error() + e.help }
 func (e *helpError) Unwrap() error { return e.error }
 
 // Report writes err like kubectl and returns the exit code: 0 for nil, Code of an Error, or 1. Each joined error begins a
-// line. Foreign texts, such as names from a server, cannot begin a line: see [printable.Lines]. A broken pipe is not reported.
+// line. Foreign texts, such as names from a server, cannot begin a line: see [printable.Lines]. A broken pipe of the output is
+// not reported. A broken connection to the server is.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -75,7 +76,8 @@ func Report(w io.Writer, err error) int {
 	if errors.As(err, &exit) {
 		code = exit.Code
 	}
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+	var connection *net.OpError // of the connection to the server
+	if (errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)) && !errors.As(err, &connection) {
 		return code
 	}
 	text := Message(err)

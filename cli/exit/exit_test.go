@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +67,8 @@ func TestReport_Texts(t *testing.T) {
 		{&exit.Error{Code: 7, Err: errors.New("said")}, 7, "error: said\n"},
 		{fmt.Errorf("write: %w", syscall.EPIPE), 1, ""},
 		{io.ErrClosedPipe, 1, ""},
+		{fmt.Errorf("create: %w", &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}), 1,
+			"Unable to connect to the server: write tcp: write: broken pipe\n"},
 	} {
 		var written strings.Builder
 		assert.Equal(t, c.code, exit.Report(&written, c.err), "%v", c.err)
