@@ -119,7 +119,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) >= maxRedirects:
 		return retry.Terminal(fmt.Errorf("stopped after %d redirects", maxRedirects))
-	case req.URL.Scheme != "https" && via[0].URL.Scheme == "https":
+	case req.URL.Scheme != "https" && via[len(via)-1].URL.Scheme == "https":
 		return retry.Terminal(fmt.Errorf("redirect to %s rejected: it is not encrypted", sanitize.URL(req.URL.String())))
 	}
 	req.URL.User = nil // would be sent as a header

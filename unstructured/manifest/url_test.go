@@ -134,9 +134,13 @@ func TestReader_URLRedirectToPlainHTTP(t *testing.T) {
 	http.DefaultTransport = server.Client().Transport // trusts the server
 	t.Cleanup(func() { http.DefaultTransport = previous })
 	permissive := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
-	for _, client := range []*http.Client{nil, {}, permissive} {
-		_, err := read(t, &manifest.Reader{Paths: []string{server.URL}, Client: client})
-		assert.EqualError(t, err, "read "+server.URL+": redirect to "+plain.URL+"/ok rejected: it is not encrypted")
+	toTLS := httptest.NewServer(http.RedirectHandler(server.URL, http.StatusFound))
+	t.Cleanup(toTLS.Close)
+	for _, url := range []string{server.URL, toTLS.URL} {
+		for _, client := range []*http.Client{nil, {}, permissive} {
+			_, err := read(t, &manifest.Reader{Paths: []string{url}, Client: client})
+			assert.EqualError(t, err, "read "+url+": redirect to "+plain.URL+"/ok rejected: it is not encrypted")
+		}
 	}
 }
 
