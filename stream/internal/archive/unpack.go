@@ -22,6 +22,7 @@ const maxPadding = 1 << 20
 // size of files, in bytes; 0 means none. report may be nil.
 func Unpack(ctx context.Context, from io.Reader, name, local string, limit int64, report func(Progress)) error {
 	reader := tar.NewReader(from)
+	local = filepath.Clean(local) // without a slash at the end: filepath.Dir("out/") is "out"
 	u := &unpacker{ctx: ctx, name: name, local: local, limit: limit, meter: meter{report: report}}
 	defer u.close()
 	for {

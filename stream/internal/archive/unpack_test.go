@@ -179,6 +179,26 @@ func TestUnpack_KeepsModesTimesAndLinks(t *testing.T) {
 	assert.Equal(t, "text", string(hard))
 }
 
+func TestUnpack_LocalWithSlash(t *testing.T) {
+	for name, isFolder := range map[string]bool{"missing": false, "folder": true} {
+		t.Run(name, func(t *testing.T) {
+			local, check := guarded(t)
+			if isFolder {
+				require.NoError(t, os.Mkdir(local, 0o700))
+			}
+			err := Unpack(t.Context(), bytes.NewReader(archived(t, file("data"))), "data", local+"/", 0, nil)
+			check()
+			if isFolder {
+				require.Error(t, err)
+				assert.NoFileExists(t, filepath.Join(local, "local"))
+				return
+			}
+			require.NoError(t, err)
+			assert.FileExists(t, local)
+		})
+	}
+}
+
 func TestUnpack_CutOffOrEndlessArchive(t *testing.T) {
 	archive := archived(t, folder("data/"), file("data/file"))
 	local, _ := guarded(t)
