@@ -128,6 +128,14 @@ func TestTemplate_Limits(t *testing.T) {
 	err = e.run(template.nodes, []any{[]any{"x"}}, func(result) { t.Error("a result") })
 	require.EqualError(t, err, "the template selects more than 5000000 values")
 
+	for _, text := range []string{`{.*}`, `{[*]}`, `{[0:]}`, `{[?(@)]}`, `{[?(@.*)]}`} {
+		template, err := Parse(text, nil)
+		require.NoError(t, err)
+		e := &evaluation{values: maxValues - 1}
+		_, err = template.nodes[0].steps[0].apply(e, []any{[]any{[]any{1, 2}}, []any{[]any{3, 4}}})
+		require.ErrorIs(t, err, errTooManyValues, "%s, during the step", text)
+	}
+
 	cycle := map[string]any{}
 	cycle["self"] = cycle
 	_, err = execute(`{..x}`, cycle, nil)

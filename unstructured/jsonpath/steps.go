@@ -101,8 +101,14 @@ func (e *evaluation) applyAll(steps []step, values []any) (_ []any, err error) {
 }
 
 func (e *evaluation) count(n int) error {
-	if e.values += n; e.values > maxValues {
-		return fmt.Errorf("the template selects more than %d values", maxValues)
+	e.values += n
+	return e.checkLimit(0)
+}
+
+// checkLimit returns errTooManyValues if n more values of an unfinished step exceed maxValues. It does not count them.
+func (e *evaluation) checkLimit(n int) error {
+	if e.values+n > maxValues {
+		return errTooManyValues
 	}
 	return nil
 }
@@ -137,10 +143,14 @@ func children(v any) []any {
 	}
 }
 
-func (wildcard) apply(_ *evaluation, input []any) ([]any, error) {
+func (wildcard) apply(e *evaluation, input []any) ([]any, error) {
 	var out []any
 	for _, v := range input {
-		out = append(out, children(v)...)
+		below := children(v)
+		if err := e.checkLimit(len(out) + len(below)); err != nil {
+			return nil, err
+		}
+		out = append(out, below...)
 	}
 	return out, nil
 }
@@ -207,7 +217,7 @@ func (n index) apply(_ *evaluation, input []any) ([]any, error) {
 	return out, err
 }
 
-func (s slice) apply(_ *evaluation, input []any) ([]any, error) {
+func (s slice) apply(e *evaluation, input []any) ([]any, error) {
 	var out []any
 	err := lists(input, func(list []any) error {
 		start := s.start
@@ -233,7 +243,7 @@ func (s slice) apply(_ *evaluation, input []any) ([]any, error) {
 		for i := start; i < end; i += min(s.step, len(list)) {
 			out = append(out, list[i])
 		}
-		return nil
+		return e.checkLimit(len(out))
 	})
 	return out, err
 }
@@ -266,6 +276,9 @@ func (f filter) apply(e *evaluation, input []any) ([]any, error) {
 				out = append(out, element)
 			}
 		}
+		if err := e.checkLimit(len(out)); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -273,7 +286,7 @@ func (f filter) apply(e *evaluation, input []any) ([]any, error) {
 func (f filter) holds(e *evaluation, element any) (bool, error) {
 	left, err := e.applyAll(f.left, []any{element})
 	if f.operator == "" {
-		if e.values > maxValues {
+		if errors.Is(err, errTooManyValues) {
 			return false, err
 		}
 		return len(left) > 0, nil
@@ -294,7 +307,10 @@ func (f filter) holds(e *evaluation, element any) (bool, error) {
 	return compare(left[0], f.operator, right[0])
 }
 
-var errSeveral = errors.New("can only compare one element at a time")
+var (
+	errSeveral       = errors.New("can only compare one element at a time")
+	errTooManyValues = fmt.Errorf("the template selects more than %d values", maxValues)
+)
 
 func (l literal) apply(_ *evaluation, input []any) ([]any, error) {
 	return slices.Repeat([]any{l.value}, len(input)), nil
