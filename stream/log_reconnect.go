@@ -77,6 +77,7 @@ func (l *containerLog) connect() error {
 			l.connected(response)
 			return nil
 		}
+		isTransient = isTransient || l.connects > 0 && l.isTransientNotFound(err)
 		if l.connects == 0 || !isTransient || (!l.opts.Follow && l.retries >= maxLogRetries) {
 			return l.ended(err)
 		}
@@ -94,8 +95,9 @@ func (l *containerLog) waitForLog() error {
 		switch {
 		case err == nil:
 			return nil
-		case apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err) && !l.isTransientNotFound(err):
 			return errPodGone
+		case apierrors.IsNotFound(err):
 		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && (!l.hadLogs || !l.recordError(err)):
 			return err
 		}
@@ -110,6 +112,23 @@ func (l *containerLog) waitForLog() error {
 			return err
 		}
 	}
+}
+
+// isTransientNotFound reports whether err is a 404 of a restarted node, which does not know its pods yet: the API server still has the
+// pod. Without a running container the number of retries is limited.
+func (l *containerLog) isTransientNotFound(err error) bool {
+	if !apierrors.IsNotFound(err) || l.run.uid == "" {
+		return false
+	}
+	var found pod
+	if err := getJSON(l.ctx, l.conn, l.podPath, &found); err != nil {
+		return !retry.IsTerminal(err)
+	}
+	if found.Metadata.UID != l.run.uid || found.Metadata.DeletionTimestamp != nil {
+		return false
+	}
+	_, isRunning := found.containerRun(l.opts.Container)
+	return isRunning && l.opts.Follow && !l.isFinal || l.retries < maxLogRetries
 }
 
 // recordError records denials. It reports whether a new attempt may succeed. It must be called with the result of every attempt: a starting server

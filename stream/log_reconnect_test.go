@@ -269,6 +269,61 @@ func TestLogs_SurviveStartingServer(t *testing.T) {
 	}
 }
 
+// rejectOfNode is the response of an API server whose node does not know its pods yet.
+func rejectOfNode(w http.ResponseWriter) {
+	reject(w, 404, "NotFound", "the server could not find the requested resource ( pods/log web-0)")
+}
+
+func TestLogs_SurviveStartingNode(t *testing.T) {
+	for _, lines := range []bool{false, true} {
+		for _, well := range []bool{false, true} {
+			t.Run(fmt.Sprintf("lines %v, ended well %v", lines, well), func(t *testing.T) {
+				s := &logServer{}
+				s.log = func(n int64, w http.ResponseWriter, r *http.Request) {
+					switch {
+					case n == 1:
+						s.send(w, "one")
+						if !well {
+							panic(http.ErrAbortHandler)
+						}
+					case n <= 10:
+						rejectOfNode(w)
+					default:
+						s.send(w, "two")
+						hold(r)
+					}
+				}
+				serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+					defer cancel()
+					text, err := followed(ctx, pods, lines)
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					assert.Equal(t, "one\ntwo\n", text)
+				})
+			})
+		}
+	}
+}
+
+func TestLogLines_BeginsWithStartingNode(t *testing.T) {
+	s := &logServer{}
+	s.log = func(n int64, w http.ResponseWriter, r *http.Request) {
+		if n <= 10 {
+			rejectOfNode(w)
+			return
+		}
+		s.send(w, "text")
+		hold(r)
+	}
+	serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		text, err := followed(ctx, pods, true)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, "text\n", text)
+	})
+}
+
 func TestLogs_LastingDenialEndsFollowing(t *testing.T) {
 	for _, lines := range []bool{false, true} {
 		s := &logServer{}
