@@ -101,12 +101,14 @@ func (l *containerLog) next() (logPiece, error) {
 			continue
 		}
 		rest := bytes.Clone(raw)
+		line := l.line
 		l.disconnect()
 		l.waitingSince.Store(time.Now().UnixNano())
 		if err := l.disconnected(err); err != nil {
 			return logPiece{}, err
 		}
 		if l.complete && len(rest) > 0 {
+			l.line = line // rest may be the last piece of a long line
 			if piece, isNew := l.filter(rest); isNew {
 				return piece, nil
 			}

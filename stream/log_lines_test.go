@@ -66,6 +66,24 @@ func TestLogLines_SplitsLongLines(t *testing.T) {
 	})
 }
 
+func TestLogLines_LongLineWithoutLineBreak(t *testing.T) {
+	s := &logServer{}
+	text := strings.Repeat("x", 100<<10)
+	s.log = func(_ int64, w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, epoch.Format(stampFormat)+" "+text)
+	}
+	serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+		var lines []stream.LogLine
+		for line, err := range stream.LogLines(t.Context(), pods, nil) {
+			require.NoError(t, err)
+			lines = append(lines, line)
+		}
+		require.Len(t, lines, 1)
+		assert.True(t, epoch.Equal(lines[0].Time), "%v", lines[0].Time)
+		assert.Len(t, lines[0].Text, len(text))
+	})
+}
+
 func TestLogLines_FollowAddsPodsAndRestarts(t *testing.T) {
 	n := &logNode{}
 	app := n.add("web-0", "app")
