@@ -49,6 +49,16 @@ func TestDefinition_MoveEntries(t *testing.T) {
 	}
 }
 
+func TestDefinition_MoveEntriesWithoutRemainder(t *testing.T) {
+	obj, err := unstructured.Decode([]byte(`{"apiVersion": "example.com/v3", "kind": "Gadget", "metadata": {"name": "a", "managedFields": [
+		{"manager": "a", "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:y": {}}}}]}}`))
+	require.NoError(t, err)
+	moved, isMoved, err := gadgets(t, "Webhook").moveEntries(obj)
+	require.NoError(t, err)
+	assert.True(t, isMoved)
+	assert.Equal(t, []any{map[string]any{}}, moved)
+}
+
 func gadgets(t *testing.T, strategy string) *definition {
 	t.Helper()
 	obj := &unstructured.Object{}

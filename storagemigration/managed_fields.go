@@ -10,7 +10,7 @@ import (
 )
 
 // moveEntries returns metadata.managedFields with the entries of absent and unserved versions moved to the storage version. isMoved
-// reports a difference.
+// reports a difference. Without a remaining entry, the list has an empty entry.
 func (d *definition) moveEntries(obj *unstructured.Object) (list []any, isMoved bool, err error) {
 	entries, err := managedfields.Read(obj.Object)
 	if err != nil {
@@ -32,6 +32,9 @@ func (d *definition) moveEntries(obj *unstructured.Object) (list []any, isMoved 
 		if len(e.Fields) > 0 {
 			moved = addEntry(moved, e)
 		}
+	}
+	if len(moved) == 0 && isMoved {
+		return []any{map[string]any{}}, true, nil // the server ignores an empty list; an empty entry removes all
 	}
 	return managedfields.Encode(moved), isMoved, nil
 }

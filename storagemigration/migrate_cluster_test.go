@@ -2,7 +2,12 @@ package storagemigration_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +215,66 @@ func TestMigrate_MovesManagedFields(t *testing.T) {
 			assert.Equal(t, map[string]any{"f:c": map[string]any{}, "f:d": map[string]any{}}, owned)
 		})
 	}
+}
+
+// TestMigrate_RemovesManagedFieldsOfWebhook migrates an object whose only entry has no fields of metadata. Its fields in other versions
+// are unknown.
+func TestMigrate_RemovesManagedFieldsOfWebhook(t *testing.T) {
+	t.Parallel()
+	e := newEnvironment(t)
+	e.convertByWebhook(t)
+	_, err := e.gears("v1").Create(t.Context(), e.gear("applied", "v1"), &metav1.CreateOptions{FieldManager: "creator"})
+	require.NoError(t, err)
+	e.setStorage(t, "v2")
+	e.stopServing(t, "v1")
+
+	result, err := storagemigration.Migrate(t.Context(), e.client, e.name, byClient)
+	require.NoError(t, err)
+	assert.Equal(t, 1, result.ManagedFields)
+	obj, err := e.gears("v2").Get(t.Context(), "applied", nil)
+	require.NoError(t, err)
+	for _, entry := range obj.GetManagedFields() {
+		assert.NotEqual(t, e.group+"/v1", entry.APIVersion)
+	}
+	again, err := storagemigration.Migrate(t.Context(), e.client, e.name, byClient)
+	require.NoError(t, err)
+	assert.Zero(t, again.ManagedFields)
+	e.removeVersions(t, "v2")
+	require.NoError(t, e.apply(t, "v2", `{"count": 2}`))
+}
+
+// convertByWebhook sets a conversion webhook that changes only the apiVersion.
+func (e *environment) convertByWebhook(t *testing.T) {
+	t.Helper()
+	webhook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Request    struct {
+				UID               string           `json:"uid"`
+				DesiredAPIVersion string           `json:"desiredAPIVersion"`
+				Objects           []map[string]any `json:"objects"`
+			} `json:"request"`
+		}
+		if !assert.NoError(t, json.NewDecoder(r.Body).Decode(&review)) {
+			return
+		}
+		for _, obj := range review.Request.Objects {
+			obj["apiVersion"] = review.Request.DesiredAPIVersion
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": review.APIVersion, "kind": review.Kind, "response": map[string]any{
+			"uid": review.Request.UID, "convertedObjects": review.Request.Objects, "result": map[string]any{"status": "Success"},
+		}})
+	}))
+	t.Cleanup(webhook.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw})
+	_, _, err := e.definitions.Upsert(t.Context(), e.name, func(obj *unstructured.Object) error {
+		return unstructured.Set(obj, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"},
+			"clientConfig":             map[string]any{"url": webhook.URL + "/convert", "caBundle": base64.StdEncoding.EncodeToString(ca)},
+		}}, "spec", "conversion")
+	}, nil)
+	require.NoError(t, err)
 }
 
 // spoilManagedFields gives the entries back their first version.
