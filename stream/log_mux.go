@@ -49,6 +49,7 @@ type containerKey struct{ uid, container string }
 // runReader reads the log of a container's run.
 type runReader struct {
 	restarts int
+	rejected int // restarts of the newest run that is not selected; 0 if none
 	log      *containerLog
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed when the log is read
@@ -153,33 +154,67 @@ func (m *logMux) addLocked(pod *pod) {
 		if previous != nil && previous.restarts >= container.RestartCount {
 			continue
 		}
-		source := newLogSource(pod, &container)
-		if !m.opts.selects(&container, source) {
-			continue
-		}
 		opts := m.opts
 		if m.listed {
 			opts.TailLines = nil
 			opts.SinceSeconds = 0
 			opts.SinceTime = time.Time{}
 		}
-		ctx, cancel := context.WithCancelCause(m.ctx)
-		reader := &runReader{restarts: container.RestartCount, cancel: cancel, done: make(chan struct{})}
-		reader.log = m.log(ctx, pod, &container, &opts)
-		reader.log.hadLogs = m.listed
-		if previous != nil {
-			reader.log.waitingSince = previous.log.waitingSince
+		// A gap in the watch hides runs. The previous log of a running container is the log of the last hidden run.
+		if previous != nil && previous.missed(container.RestartCount) > 0 && container.State.Running != nil {
+			before := container
+			before.RestartCount--
+			optsOfBefore := opts
+			optsOfBefore.Previous = true
+			m.startLocked(pod, &before, &optsOfBefore)
 		}
-		m.current[key] = reader
-		m.readers.Go(func() {
-			defer close(reader.done)
-			defer cancel(nil)
-			if previous != nil {
-				reader.waitFor(ctx, previous)
-			}
-			m.read(reader, source)
-		})
+		m.startLocked(pod, &container, &opts)
 	}
+}
+
+// startLocked begins to read the log of a run if it is selected, after the log of the container's previous run.
+func (m *logMux) startLocked(pod *pod, container *containerStatus, opts *LogOptions) {
+	key := containerKey{pod.Metadata.UID, container.Name}
+	previous := m.current[key]
+	source := newLogSource(pod, container)
+	if !m.opts.selects(container, source) {
+		if previous != nil {
+			previous.rejected = container.RestartCount
+		}
+		return
+	}
+	ctx, cancel := context.WithCancelCause(m.ctx)
+	reader := &runReader{restarts: container.RestartCount, cancel: cancel, done: make(chan struct{})}
+	reader.log = m.log(ctx, pod, container, opts)
+	reader.log.hadLogs = m.listed
+	missed := 0
+	if previous != nil {
+		reader.log.waitingSince = previous.log.waitingSince
+		missed = previous.missed(container.RestartCount)
+	}
+	m.current[key] = reader
+	m.readers.Go(func() {
+		defer close(reader.done)
+		defer cancel(nil)
+		if previous != nil {
+			reader.waitFor(ctx, previous)
+		}
+		if missed > 0 {
+			m.reportMissed(source, missed)
+		}
+		m.read(reader, source)
+	})
+}
+
+// reportMissed reports runs before the run of source as lost.
+func (m *logMux) reportMissed(source LogSource, missed int) {
+	lost := fmt.Errorf("pod %q, container %q: %w: the logs of %d earlier runs are lost", source.Pod, source.Container, io.ErrUnexpectedEOF, missed)
+	if m.opts.OnError != nil && !m.send(logEvent{callback: func() { m.opts.OnError(source, lost) }}) {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failures.add(lost)
 }
 
 // deleteLocked drops a container of a deleted pod. The rest of its log on the node is read, without waiting for its end.
@@ -242,6 +277,9 @@ func (m *logMux) endIfAllFailedLocked() {
 		m.cancel(m.failures.err())
 	}
 }
+
+// missed returns the number of runs between the newest known run and the run after restarts.
+func (r *runReader) missed(restarts int) int { return restarts - max(r.restarts, r.rejected) - 1 }
 
 // waitFor waits until the previous run is read, and continues after its lines.
 func (r *runReader) waitFor(ctx context.Context, previous *runReader) {

@@ -98,6 +98,8 @@ func (l *containerLog) waitForLog() error {
 		case apierrors.IsNotFound(err) && !l.isTransientNotFound(err):
 			return errPodGone
 		case apierrors.IsNotFound(err):
+		case l.opts.Previous && apierrors.IsBadRequest(err):
+			return fmt.Errorf("%w: the node has no log of the run: %w", io.ErrUnexpectedEOF, err)
 		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && (!l.hadLogs || !l.recordError(err)):
 			return err
 		}

@@ -343,7 +343,11 @@ func TestLogs_LastingDenialEndsFollowing(t *testing.T) {
 func TestLogLines_LostLinesEndNothing(t *testing.T) {
 	s := &logServer{}
 	s.log = func(n int64, w http.ResponseWriter, r *http.Request) {
-		if n > 1 {
+		switch {
+		case r.FormValue("previous") != "":
+			s.send(w, "second run")
+			return
+		case n > 1:
 			s.send(w, "third run")
 			hold(r)
 		}
@@ -359,7 +363,91 @@ func TestLogLines_LostLinesEndNothing(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		require.ErrorContains(t, err, `pod "web-0", container "app": unexpected EOF: the connection broke, and later lines are lost`)
-		assert.Equal(t, "first run\nthird run\n", text)
+		assert.Equal(t, "first run\nsecond run\nthird run\n", text)
+	})
+}
+
+func TestLogLines_RunsBetweenEvents(t *testing.T) {
+	for name, c := range map[string]struct {
+		restarts int64
+		isGone   bool // the node has no previous log
+		want     []string
+		lost     string
+	}{
+		"two restarts":                   {2, false, []string{"0 run 0", "1 previous", "2 current"}, ""},
+		"two restarts, previous is gone": {2, true, []string{"0 run 0", "2 current"}, "the node has no log of the run"},
+		"five restarts":                  {5, false, []string{"0 run 0", "4 previous", "5 current"}, "the logs of 3 earlier runs are lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &logServer{}
+			s.log = func(_ int64, w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.FormValue("previous") != "" && c.isGone:
+					reject(w, 400, "BadRequest", "previous terminated container not found")
+				case r.FormValue("previous") != "":
+					s.send(w, "previous")
+				case s.restarts.Load() == 0:
+					s.send(w, "run 0")
+					time.Sleep(2 * time.Second)
+					s.restarts.Store(c.restarts)
+				default:
+					s.send(w, "current")
+					hold(r)
+				}
+			}
+			serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var lines []string
+				var lost []string
+				opts := &stream.LogOptions{Follow: true, OnError: func(_ stream.LogSource, err error) {
+					assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+					lost = append(lost, err.Error())
+				}}
+				for line, err := range stream.LogLines(ctx, pods, opts) {
+					if err == nil {
+						lines = append(lines, fmt.Sprint(line.Restarts, " ", line.Text))
+					}
+				}
+				assert.Equal(t, c.want, lines)
+				if c.lost == "" {
+					assert.Empty(t, lost)
+					return
+				}
+				require.Len(t, lost, 1)
+				assert.Contains(t, lost[0], c.lost)
+			})
+		})
+	}
+}
+
+func TestLogLines_RejectedRunIsNotLost(t *testing.T) {
+	s := &logServer{}
+	s.log = func(n int64, w http.ResponseWriter, r *http.Request) {
+		s.send(w, fmt.Sprint("run ", s.restarts.Load()))
+		if n == 1 {
+			for range 2 {
+				time.Sleep(2 * time.Second)
+				s.restarts.Add(1)
+			}
+			return
+		}
+		hold(r)
+	}
+	serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		opts := &stream.LogOptions{Follow: true, Filter: func(source stream.LogSource) bool { return source.Restarts != 1 }}
+		var texts []string
+		for line, err := range stream.LogLines(ctx, pods, opts) {
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.NotErrorIs(t, err, io.ErrUnexpectedEOF)
+				continue
+			}
+			texts = append(texts, line.Text)
+		}
+		assert.Equal(t, []string{"run 0", "run 2"}, texts)
 	})
 }
 
