@@ -36,10 +36,10 @@ func uidIn(selector shard.Selector) string {
 	return strconv.Itoa(n)
 }
 
-// keeping is an idle source that obeys KnownObjects, as a handle does.
-type keeping struct{ idle }
+// knownObjectsSource is an idle source that obeys KnownObjects, as a handle does.
+type knownObjectsSource struct{ idle }
 
-func (keeping) HonorsKnownObjects() {}
+func (knownObjectsSource) HonorsKnownObjects() {}
 
 // eventlessMerger merges partitions of a source without events: tests send the events of the newest partition themselves, in a bubble of
 // synctest.
@@ -132,7 +132,7 @@ func TestSetShard_JoinKeepsReplacedObject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := newEventlessMerger(t, keeping{}, &Options[partial]{Shard: halves[0]})
+				m := newEventlessMerger(t, knownObjectsSource{}, &Options[partial]{Shard: halves[0]})
 				m.change(watch.Added, uids[0], "5")
 				m.sync("10")
 				m.setShard(halves[0].Union(halves[1]))
@@ -157,7 +157,7 @@ func TestSetShard_GainedTwiceDoesNotGoBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		halves := shard.Split(shard.UID, 2)
 		uid := uidIn(halves[1])
-		m := newEventlessMerger(t, keeping{}, &Options[partial]{Shard: halves[0]})
+		m := newEventlessMerger(t, knownObjectsSource{}, &Options[partial]{Shard: halves[0]})
 		m.sync("10")
 		for _, version := range []string{"20", "30"} {
 			m.setShard(halves[0].Union(halves[1]))
@@ -212,7 +212,7 @@ func TestPartitionMerger_NewerObjectStays(t *testing.T) {
 func TestSetShard_NotServedDeletesJoinedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		halves := shard.Split(shard.UID, 2)
-		m := newEventlessMerger(t, keeping{}, &Options[partial]{Shard: halves[0]})
+		m := newEventlessMerger(t, knownObjectsSource{}, &Options[partial]{Shard: halves[0]})
 		m.sync("10")
 		m.setShard(halves[0].Union(halves[1]))
 		m.change(watch.Added, uidIn(halves[1]), "25")
@@ -233,7 +233,7 @@ func TestSetShard_WritesAwaitRepeatedList(t *testing.T) {
 		audit  *Audit
 	}{
 		"own source":                  {idle{}, nil},
-		"after an audit's difference": {keeping{}, &Audit{}},
+		"after an audit's difference": {knownObjectsSource{}, &Audit{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestPartitionMerger_LeftOutIsForgotten(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tc.opts.Audit = &Audit{}
 				tc.opts.Transform = leaveOut
-				m := newEventlessMerger(t, keeping{}, &tc.opts)
+				m := newEventlessMerger(t, knownObjectsSource{}, &tc.opts)
 				for i, half := range halves {
 					pod := partialPod(fmt.Sprint("pod-", i), uidIn(half), "5")
 					m.send(partitionEvent[partial]{change: dynamic.Change[partial]{Type: watch.Added, Object: pod}})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,30 +247,41 @@ func TestRun_RemovedClusterForgetsFailures(t *testing.T) {
 			f := newFleet(t, source, east)
 			pods := newPods(t, f)
 			members().Set("east", east.config("first"))
+			var mu sync.Mutex
 			var times []time.Time
-			var blocks bool
+			var blocks atomic.Bool
+			attempts := func() []time.Time { // since the last call
+				mu.Lock()
+				defer mu.Unlock()
+				all := times
+				times = nil
+				return all
+			}
 			startRun(t, pods, func(ctx context.Context, key fleet.Key) (time.Duration, error) {
 				if key.Name == "failing" {
+					mu.Lock()
+					defer mu.Unlock()
 					times = append(times, time.Now())
 					return 0, errors.New("no")
 				}
-				if blocks {
+				if blocks.Load() {
 					<-ctx.Done()
 				}
 				return 10 * time.Minute, nil
 			}, &fleet.RunOptions{Options: controller.Options{Workers: 2, Logger: slog.New(slog.DiscardHandler)}, WorkersPerCluster: 1})
 			time.Sleep(9 * time.Minute)
-			require.Greater(t, len(times), 10)
-			blocks = isParked
+			require.Greater(t, len(attempts()), 10)
+			blocks.Store(isParked)
 			time.Sleep(time.Hour)
-			blocks = false
+			blocks.Store(false)
 			members().Remove("east")
 			time.Sleep(time.Hour)
-			times = nil
+			attempts()
 			members().Set("east", east.config("first"))
 			time.Sleep(5 * time.Minute)
-			require.Greater(t, len(times), 1)
-			assert.Less(t, times[1].Sub(times[0]), time.Second)
+			after := attempts()
+			require.Greater(t, len(after), 1)
+			assert.Less(t, after[1].Sub(after[0]), time.Second)
 		})
 	}
 }

@@ -116,7 +116,7 @@ func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
 
 // resolveAll finds the resources and the order of objects.
 func (p *planner) resolveAll(ctx context.Context, objects []*manifest.Object) error {
-	d := definers{map[schema.GroupKind]*unstructured.Object{}, map[schema.GroupVersion]*unstructured.Object{}}
+	d := kindDefinitions{map[schema.GroupKind]*unstructured.Object{}, map[schema.GroupVersion]*unstructured.Object{}}
 	for _, obj := range objects {
 		d.add(obj.Object)
 	}
@@ -146,13 +146,13 @@ func (p *planner) resolveAll(ctx context.Context, objects []*manifest.Object) er
 	return nil
 }
 
-// definers are the objects of the plan that define kinds.
-type definers struct {
+// kindDefinitions are the objects of the plan that define kinds.
+type kindDefinitions struct {
 	definitions map[schema.GroupKind]*unstructured.Object
 	apiServices map[schema.GroupVersion]*unstructured.Object
 }
 
-func (d definers) add(obj *unstructured.Object) {
+func (d kindDefinitions) add(obj *unstructured.Object) {
 	if kind, isDefinition := dynamic.DefinedKind(obj); isDefinition {
 		d.definitions[kind] = obj
 	} else if obj.GroupVersionKind().GroupKind() == apiServiceKind {
@@ -163,7 +163,7 @@ func (d definers) add(obj *unstructured.Object) {
 }
 
 // resolve returns the item of an object. An error of the kind is the error of the change.
-func (p *planner) resolve(ctx context.Context, obj *manifest.Object, d definers) *item {
+func (p *planner) resolve(ctx context.Context, obj *manifest.Object, d kindDefinitions) *item {
 	kind := obj.GroupVersionKind()
 	want := obj.DeepCopy()
 	want.SetManagedFields(nil)
