@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
@@ -56,8 +57,9 @@ func (r *run) delete(ctx context.Context) error {
 	return r.end(ctx)
 }
 
-// checkPrunes sets the reasons to keep members that left the set, and calls CheckPrune for the others.
+// checkPrunes sets the reasons to keep members that left the set, and calls CheckPrune for each member to delete.
 func (r *run) checkPrunes(ctx context.Context) error {
+	r.byUID = r.desiredByUID()
 	var errs []error
 	for _, m := range r.left {
 		var err error
@@ -85,7 +87,7 @@ func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 	case r.definesParent(m):
 		return "it defines the kind of the parent of the set", nil
 	}
-	if same := r.sameObject(m); same != nil {
+	if same := r.byUID[m.live.GetUID()]; same != nil {
 		return fmt.Sprintf("it is %s of the set", same.Reference), nil
 	}
 	if needs := r.desiredIn(m); needs != nil {
@@ -105,22 +107,23 @@ func (r *run) keptReason(ctx context.Context, m *member) (string, error) {
 
 // definesParent reports whether a member is the CustomResourceDefinition of the parent's kind.
 func (r *run) definesParent(m *member) bool {
-	if m.Kind != definitionKind {
-		return false
-	}
-	_, isDefined := definedKinds([]*unstructured.Object{m.live})[r.parent.kind()]
-	return isDefined
+	kind, isDefinition := dynamic.DefinedKind(m.live)
+	return isDefinition && kind == r.parent.kind()
 }
 
-// sameObject returns the object to apply that is stored as the same object as a member that left the set. Some objects are served in
-// two groups, for example Events.
-func (r *run) sameObject(left *member) *member {
+// desiredByUID returns the objects to apply by the UIDs of their live objects. Some objects are served in two groups, for example Events:
+// a member that left the set may have such a UID.
+func (r *run) desiredByUID() map[types.UID]*member {
+	byUID := map[types.UID]*member{}
+	if len(r.left) == 0 {
+		return byUID
+	}
 	for _, m := range r.desired.members {
-		if m.live != nil && m.live.GetUID() == left.live.GetUID() {
-			return m
+		if m.live != nil {
+			byUID[m.live.GetUID()] = m
 		}
 	}
-	return nil
+	return byUID
 }
 
 // hasParent reports whether a member is the Namespace of the parent.
@@ -219,6 +222,7 @@ func (r *run) isParent(api *discovery.Resource, obj *unstructured.Object) bool {
 // prune deletes the members that left the set, stage by stage in reverse order. A stage waits until the objects of the stage before
 // are gone. After an error, further stages are kept.
 func (r *run) prune(ctx context.Context) {
+	r.byUID = r.desiredByUID() // with the applied objects
 	stages := r.leftStages()
 	for i, stage := range stages {
 		failed := len(r.errs)
@@ -273,15 +277,13 @@ func (r *run) parentLast(stages [][]*member) [][]*member {
 	return stages
 }
 
-// checkAgain sets the reason to keep a Namespace or CustomResourceDefinition again, right before its deletion: objects of others may
-// have been created since the first check.
-//
-// An object to apply may be the same object since its apply.
+// checkAgain sets the reason to keep a member again, right before its deletion. Since the first check, others may have created objects
+// in a Namespace or of a CustomResourceDefinition, and an apply may have had the member's UID.
 func (r *run) checkAgain(ctx context.Context, m *member) (err error) {
 	if m.kept != "" || r.options.DryRun {
 		return nil
 	}
-	if m.Kind == namespaceKind || m.Kind == definitionKind || r.sameObject(m) != nil {
+	if m.Kind == namespaceKind || m.Kind == definitionKind || r.byUID[m.live.GetUID()] != nil {
 		m.kept, err = r.keptReason(ctx, m)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/dynamic"
 )
@@ -19,8 +20,9 @@ type run struct {
 
 	record  *parentState // the parent as read
 	desired *desired
-	left    []*member // of the set, but not desired
-	lock    *lock     // nil in a dry run
+	left    []*member             // of the set, but not desired
+	byUID   map[types.UID]*member // the objects to apply; see desiredByUID
+	lock    *lock                 // nil in a dry run
 
 	mu       sync.Mutex
 	events   []Event

@@ -53,7 +53,7 @@ func (c *candidate) renew(ctx context.Context) {
 	// The timer also fires while a request hangs.
 	deadline := time.AfterFunc(c.deadline.Remaining(), func() { c.loseLease(c.deadlineError()) })
 	defer deadline.Stop()
-	var lasted time.Duration // the last attempt
+	var lasted time.Duration // the last attempt: its time counts for the interval
 	for {
 		if retry.Sleep(ctx, retry.Jitter(ctx, min(c.opts.RetryPeriod, max(c.deadline.Remaining(), 0)))-lasted) != nil {
 			return
@@ -63,8 +63,7 @@ func (c *candidate) renew(ctx context.Context) {
 			c.loseLease(c.deadlineError())
 			return
 		}
-		// A request without a response must leave time for a second attempt.
-		attemptCtx, cancel := context.WithTimeout(ctx, min(remaining, (c.opts.RenewDeadline-c.opts.RetryPeriod)/2))
+		attemptCtx, cancel := context.WithTimeout(ctx, min(remaining, fence.RequestTimeout(c.opts.RenewDeadline, c.opts.RetryPeriod)))
 		began := time.Now()
 		err := c.tryRenew(attemptCtx)
 		cancel()

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/internal/fence"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/shard"
 )
@@ -36,9 +37,9 @@ func (g *Group) round(ctx context.Context) {
 	g.recordRound(ctx, err)
 }
 
-// withTimeout returns a ctx for requests: two rounds can fail before the deadline.
+// withTimeout returns a ctx for the requests of a round.
 func (g *Group) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, (g.opts.RenewDeadline-g.opts.RetryPeriod)/2)
+	return context.WithTimeout(ctx, fence.RequestTimeout(g.opts.RenewDeadline, g.opts.RetryPeriod))
 }
 
 func (g *Group) recordRound(ctx context.Context, err error) {

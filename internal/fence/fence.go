@@ -18,6 +18,11 @@ func CheckDurations(leaseDuration, renewDeadline, retryPeriod time.Duration) err
 	return nil
 }
 
+// RequestTimeout returns the timeout of a renewal: two renewals can fail before the deadline.
+func RequestTimeout(renewDeadline, retryPeriod time.Duration) time.Duration {
+	return (renewDeadline - retryPeriod) / 2
+}
+
 // Deadline is the end of the work under a lease: a duration after the last successful renewal was sent. Without a renewal it has
 // passed. It is safe for concurrent use.
 type Deadline struct {
