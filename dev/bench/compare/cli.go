@@ -180,7 +180,7 @@ func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measu
 	args := slices.Clone(task.args)
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "NAMESPACE", at.namespace)
-		args[i] = strings.ReplaceAll(args[i], "OTHERS", server.otherLists(at.namespace))
+		args[i] = strings.ReplaceAll(args[i], "OTHERS", server.withoutPodsOfOthers(at.namespace))
 		args[i] = strings.ReplaceAll(args[i], "MANIFEST", filepath.Join(s.dir, "deployment.json"))
 	}
 	least := task.minOutput
@@ -243,12 +243,12 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 	return s.createPods(ctx, at.namespace, r.count)
 }
 
-// otherLists returns a field selector for excluding the namespaces of all different lists.
-func (s *server) otherLists(namespace string) string {
+// withoutPodsOfOthers returns a field selector that excludes the pods of other runs, also those of caches for the plots.
+func (s *server) withoutPodsOfOthers(namespace string) string {
 	var selectors []string
-	for _, count := range s.lists {
-		if name := listNamespace(count); name != namespace {
-			selectors = append(selectors, "metadata.namespace!="+name)
+	for _, name := range s.podNamespaces {
+		if selector := "metadata.namespace!=" + name; name != namespace && !slices.Contains(selectors, selector) {
+			selectors = append(selectors, selector)
 		}
 	}
 	return strings.Join(selectors, ",")

@@ -126,3 +126,9 @@ func TestParse_RejectsInvalidFlags(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, compare(t.Context(), opts), "no comparison has the prefix lits")
 }
+
+func TestServer_WithoutPodsOfOthers(t *testing.T) {
+	s := &server{podNamespaces: []string{"bench-100000", "bench-5000", "bench-100000", "bench-50000"}}
+	assert.Equal(t, "metadata.namespace!=bench-100000,metadata.namespace!=bench-50000", s.withoutPodsOfOthers("bench-5000"))
+	assert.Empty(t, (&server{podNamespaces: []string{"bench-5000"}}).withoutPodsOfOthers("bench-5000"))
+}

@@ -31,11 +31,11 @@ const deployment = "web"
 
 // server is the API server of both sides. It creates the objects of the tasks.
 type server struct {
-	conn    *transport.Conn
-	client  *dynamic.Client
-	lists   []int // the lengths of the lists
-	longest int   // of the lists
-	sets    int   // namespaces of cli-applyset so far
+	conn              *transport.Conn
+	client            *dynamic.Client
+	shortest, longest int      // of the lists
+	podNamespaces     []string // with pods so far
+	sets              int      // namespaces of cli-applyset so far
 
 	kubeconfig, dir string // dir is for files
 }
@@ -49,7 +49,9 @@ func connect(ctx context.Context, opts *options, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{conn: conn, client: dynamic.New(conn, nil), lists: opts.pods, longest: slices.Max(opts.pods), kubeconfig: opts.kubeconfig, dir: dir}, nil
+	return &server{
+		conn: conn, client: dynamic.New(conn, nil), shortest: slices.Min(opts.pods), longest: slices.Max(opts.pods), kubeconfig: opts.kubeconfig, dir: dir,
+	}, nil
 }
 
 // prepare creates the objects of a stage.
@@ -81,7 +83,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		at.namespace = listNamespace(objects)
 	}
 	if strings.HasPrefix(r.task, "cache-churn") || strings.HasPrefix(r.task, "watch-") {
-		objects = slices.Min(s.lists)
+		objects = s.shortest
 		at.namespace = listNamespace(objects)
 	}
 	if err := s.createPods(ctx, at.namespace, objects); err != nil {
@@ -122,6 +124,7 @@ func (s *server) createPods(ctx context.Context, namespace string, count int) er
 	if err := s.createNamespace(ctx, namespace); err != nil {
 		return err
 	}
+	s.podNamespaces = append(s.podNamespaces, namespace)
 	pods, err := s.pods(ctx, namespace)
 	if err != nil {
 		return err
