@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dev/bench/internal/program"
 )
@@ -243,12 +245,12 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 	return s.createPods(ctx, at.namespace, r.count)
 }
 
-// withoutPodsOfOthers returns a field selector that excludes the pods of other runs, also those of caches for the plots.
+// withoutPodsOfOthers returns a field selector that excludes the namespaces of the pods of other runs.
 func (s *server) withoutPodsOfOthers(namespace string) string {
 	var selectors []string
-	for _, name := range s.podNamespaces {
-		if selector := "metadata.namespace!=" + name; name != namespace && !slices.Contains(selectors, selector) {
-			selectors = append(selectors, selector)
+	for _, name := range sets.List(s.podNamespaces) {
+		if name != namespace {
+			selectors = append(selectors, "metadata.namespace!="+name)
 		}
 	}
 	return strings.Join(selectors, ",")

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/internal/testing/corpus"
@@ -128,7 +129,7 @@ func TestParse_RejectsInvalidFlags(t *testing.T) {
 }
 
 func TestServer_WithoutPodsOfOthers(t *testing.T) {
-	s := &server{podNamespaces: []string{"bench-100000", "bench-5000", "bench-100000", "bench-50000"}}
+	s := &server{podNamespaces: sets.New("bench-100000", "bench-5000", "bench-50000")}
 	assert.Equal(t, "metadata.namespace!=bench-100000,metadata.namespace!=bench-50000", s.withoutPodsOfOthers("bench-5000"))
-	assert.Empty(t, (&server{podNamespaces: []string{"bench-5000"}}).withoutPodsOfOthers("bench-5000"))
+	assert.Empty(t, (&server{podNamespaces: sets.New("bench-5000")}).withoutPodsOfOthers("bench-5000"))
 }

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/anykind/anykind/dev/bench/internal/measure"
 	"github.com/anykind/anykind/dynamic"
@@ -33,9 +34,9 @@ const deployment = "web"
 type server struct {
 	conn              *transport.Conn
 	client            *dynamic.Client
-	shortest, longest int      // of the lists
-	podNamespaces     []string // with pods so far
-	sets              int      // namespaces of cli-applyset so far
+	shortest, longest int              // of the lists
+	podNamespaces     sets.Set[string] // with pods so far
+	sets              int              // namespaces of cli-applyset so far
 
 	kubeconfig, dir string // dir is for files
 }
@@ -50,7 +51,8 @@ func connect(ctx context.Context, opts *options, dir string) (*server, error) {
 		return nil, err
 	}
 	return &server{
-		conn: conn, client: dynamic.New(conn, nil), shortest: slices.Min(opts.pods), longest: slices.Max(opts.pods), kubeconfig: opts.kubeconfig, dir: dir,
+		conn: conn, client: dynamic.New(conn, nil), shortest: slices.Min(opts.pods), longest: slices.Max(opts.pods),
+		podNamespaces: sets.New[string](), kubeconfig: opts.kubeconfig, dir: dir,
 	}, nil
 }
 
@@ -124,7 +126,7 @@ func (s *server) createPods(ctx context.Context, namespace string, count int) er
 	if err := s.createNamespace(ctx, namespace); err != nil {
 		return err
 	}
-	s.podNamespaces = append(s.podNamespaces, namespace)
+	s.podNamespaces.Insert(namespace)
 	pods, err := s.pods(ctx, namespace)
 	if err != nil {
 		return err
