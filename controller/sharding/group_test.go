@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -358,6 +359,26 @@ func TestGroup_RunWithoutRightToWatch(t *testing.T) {
 		err = group.Run(t.Context(), func(ctx context.Context) error { <-ctx.Done(); return nil })
 		require.True(t, apierrors.IsForbidden(err), "%v", err)
 	})
+}
+
+func TestGroup_StopLogsNoWarning(t *testing.T) {
+	for range 10 { // the end of ctx is seen before or after the error of the watch
+		synctest.Test(t, func(t *testing.T) {
+			client, _ := controllertest.New(t)
+			var warnings strings.Builder
+			group, err := sharding.New(controllertest.Leases(t, client), "op", &sharding.Options{
+				Logger: slog.New(slog.NewTextHandler(&warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			})
+			require.NoError(t, err)
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- group.Run(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }) }()
+			time.Sleep(time.Minute)
+			stop()
+			require.NoError(t, <-ended)
+			assert.Empty(t, warnings.String())
+		})
+	}
 }
 
 // TestGroup_HandoverAndRenewalWithoutResponse hands over a segment by an update without a response. The watch has the result, and all

@@ -62,8 +62,10 @@ func (g *Group) observe(ctx context.Context) {
 
 // reportObserved reports the error of a watch: it ends Run before the member has joined, and is logged later.
 func (g *Group) reportObserved(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	select {
-	case <-ctx.Done():
 	case <-g.joined:
 		g.log.Warn("the leases of the group cannot be observed", "error", err)
 	default:
