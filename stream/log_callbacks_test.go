@@ -42,6 +42,7 @@ func TestLogLines_CallbacksWithoutFollow(t *testing.T) {
 		case r.URL.Query().Get("container") == "side":
 			reject(w, 403, "Forbidden", "not yours")
 		case strings.HasSuffix(r.URL.Path, "/web-1/log"):
+			n.change("web-1", func(p *logPod) { p.deleted = true })
 			reject(w, 404, "NotFound", "no such pod")
 		default:
 			return false
@@ -56,6 +57,37 @@ func TestLogLines_CallbacksWithoutFollow(t *testing.T) {
 			"start web-2/app 0", "web-2/app: two", "end web-2/app 0 Complete",
 		}, recordEvents(t, p, stream.LogOptions{}, ""))
 	})
+}
+
+// A 404 of a node does not mean that the pod is gone.
+func TestLogLines_StartingNodeWithoutFollow(t *testing.T) {
+	for rejections, events := range map[int][]string{ // of the first of two pods
+		3: {"start web-0/app 0", "web-0/app: one", "end web-0/app 0 Complete"},
+		100: {
+			"start web-0/app 0",
+			`error web-0/app 0 pod "web-0", container "app": the server could not find the requested resource ( pods/log web-0)`,
+			"end web-0/app 0 Failed",
+		},
+	} {
+		t.Run(fmt.Sprint(rejections, " rejections"), func(t *testing.T) {
+			n := &logNode{}
+			n.write(n.add("web-0", "app"), epoch, "one")
+			n.write(n.add("web-1", "app"), epoch, "two")
+			count := 0
+			n.reject = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/web-0/log") || count == rejections {
+					return false
+				}
+				count++
+				rejectOfNode(w)
+				return true
+			}
+			serving(t, n.ServeHTTP, func(t *testing.T, p pods) {
+				events = append(events, "start web-1/app 0", "web-1/app: two", "end web-1/app 0 Complete")
+				assert.Equal(t, events, recordEvents(t, p, stream.LogOptions{}, ""))
+			})
+		})
+	}
 }
 
 func TestLogLines_CallbacksWithFollow(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"iter"
 	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -150,11 +148,10 @@ const (
 
 // endOf returns the reason for a log's end with err. For a deleted pod it is an error if lines are lost.
 func endOf(source LogSource, err error) (reason string, failure error) {
-	isGone := errors.Is(err, errPodGone) || apierrors.IsNotFound(err)
 	switch {
 	case err == nil:
 		return endComplete, nil
-	case isGone && !errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, errPodGone) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return endRemoved, nil
 	default:
 		return endFailed, fmt.Errorf("pod %q, container %q: %w", source.Pod, source.Container, err)

@@ -68,17 +68,19 @@ func (l *containerLog) identifyAgain() {
 	}
 }
 
-// connect makes the next connection. An error of the first attempt is returned; later transient errors are retried.
+// connect makes the next connection. Transient errors are retried, after the first connection or if the node does not know the pod.
 func (l *containerLog) connect() error {
 	for {
 		response, err := l.conn.Do(l.ctx, l.request()) //nolint:bodyclose // disconnect does, or the end of ctx
-		isTransient := l.recordError(err)
+		isTransient := l.recordError(err) && l.connects > 0
 		if err == nil {
 			l.connected(response)
 			return nil
 		}
-		isTransient = isTransient || l.connects > 0 && l.isTransientNotFound(err)
-		if l.connects == 0 || !isTransient || (!l.opts.Follow && l.retries >= maxLogRetries) {
+		if apierrors.IsNotFound(err) {
+			isTransient, err = l.notFound(err)
+		}
+		if !isTransient || (!l.opts.Follow || l.connects == 0) && l.retries >= maxLogRetries {
 			return l.ended(err)
 		}
 		if err := l.backOff(); err != nil {
@@ -95,8 +97,8 @@ func (l *containerLog) waitForLog() error {
 		switch {
 		case err == nil:
 			return nil
-		case apierrors.IsNotFound(err) && !l.isTransientNotFound(err):
-			return errPodGone
+		case errors.Is(err, errPodGone):
+			return err
 		case apierrors.IsNotFound(err):
 		case l.opts.Previous && apierrors.IsBadRequest(err):
 			return fmt.Errorf("%w: the node has no log of the run: %w", io.ErrUnexpectedEOF, err)
@@ -116,21 +118,23 @@ func (l *containerLog) waitForLog() error {
 	}
 }
 
-// isTransientNotFound reports whether err is a 404 of a restarted node, which does not know its pods yet: the API server still has the
-// pod. Without a running container the number of retries is limited.
-func (l *containerLog) isTransientNotFound(err error) bool {
-	if !apierrors.IsNotFound(err) || l.run.uid == "" {
-		return false
+// notFound handles the 404 of a log. The API server, not the node, knows whether the pod is gone, which the returned error then is: a
+// restarted node does not know its pods yet. Without a running container the number of retries is limited.
+func (l *containerLog) notFound(err error) (isTransient bool, _ error) {
+	if l.run.uid == "" {
+		return false, err
 	}
 	var found pod
-	if err := getJSON(l.ctx, l.conn, l.podPath, &found); err != nil {
-		return !retry.IsTerminal(err)
-	}
-	if found.Metadata.UID != l.run.uid || found.Metadata.DeletionTimestamp != nil {
-		return false
+	readErr := getJSON(l.ctx, l.conn, l.podPath, &found)
+	isOther := readErr == nil && (found.Metadata.UID != l.run.uid || found.Metadata.DeletionTimestamp != nil)
+	switch {
+	case isOther, apierrors.IsNotFound(readErr):
+		return false, fmt.Errorf("%w: %w", errPodGone, err)
+	case readErr != nil:
+		return !retry.IsTerminal(readErr), err
 	}
 	_, isRunning := found.containerRun(l.opts.Container)
-	return isRunning && l.opts.Follow && !l.isFinal || l.retries < maxLogRetries
+	return isRunning && l.opts.Follow && !l.isFinal || l.retries < maxLogRetries, err
 }
 
 // recordError records denials. It reports whether a new attempt may succeed. It must be called with the result of every attempt: a starting server

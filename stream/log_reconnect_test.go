@@ -274,6 +274,34 @@ func rejectOfNode(w http.ResponseWriter) {
 	reject(w, 404, "NotFound", "the server could not find the requested resource ( pods/log web-0)")
 }
 
+func TestLogs_StartWithStartingNode(t *testing.T) {
+	for _, lines := range []bool{false, true} {
+		t.Run(fmt.Sprint("lines ", lines), func(t *testing.T) {
+			s := &logServer{}
+			s.log = func(n int64, w http.ResponseWriter, r *http.Request) {
+				if n <= 3 {
+					rejectOfNode(w)
+					return
+				}
+				s.send(w, "one")
+				hold(r)
+			}
+			serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				text, err := followed(ctx, pods, lines)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Equal(t, "one\n", text)
+			})
+		})
+	}
+	s := &logServer{log: func(_ int64, w http.ResponseWriter, _ *http.Request) { rejectOfNode(w) }} // of a node that stays away
+	serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+		_, err := followed(t.Context(), pods, false)
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
 func TestLogs_SurviveStartingNode(t *testing.T) {
 	for _, lines := range []bool{false, true} {
 		for _, well := range []bool{false, true} {
