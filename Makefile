@@ -402,11 +402,11 @@ record: anyctl ## run the README's session of anyctl on a real cluster, and writ
 	$(SANDBOX) exec --dir $(CURDIR)/cli -- go run ./internal/record -anyctl ../.bin/anyctl -text ../../docs/CLI.md -svg ../../docs/anyctl.svg
 
 .PHONY: bench
-bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md and the figures of README.md
+bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md and the figures of other documents
 ifeq ($(BENCH)$(PODS)$(RESUME),)
 	go test -run '^$$' -bench . -benchmem ./unstructured
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- env ANYKIND_CORPUS="$$($(CORPUS))" go test -run '^$$' -bench . -benchmem .
 endif
 	$(SANDBOX) exec --components etcd,kube-apiserver,kubectl $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \
 		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./compare -bench '$(BENCH)' -pods '$(PODS)' \
-		$(if $(BENCH)$(PODS),$(if $(UPDATE),-docs ../../docs -readme ../../README.md),-docs ../../docs -readme ../../README.md $(if $(RESUME),-resume))
+		$(if $(BENCH)$(PODS),$(if $(UPDATE),-docs ../../docs),-docs ../../docs $(if $(RESUME),-resume))

@@ -5,39 +5,47 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestWriteReadme_BetweenMarks(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "README.md")
-	require.NoError(t, os.WriteFile(path, []byte("before\n"+readmeStart+"old\n"+readmeEnd+"after\n"), 0o600))
-	paged := result{comparison{name: "list-objects-paged-cpu/50"}, 1, 4}
-	short := result{comparison{name: "list-objects-paged-cpu/20"}, 1, 3}
+func TestWriteFigures_OfMeasuredComparisons(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "PAGE.md")
+	require.NoError(t, os.WriteFile(path, []byte("| <!-- bench list-cpu/50 -->0.30 | <!-- bench binary-size -->1 |\n<!-- bench get-cpu -->0.40.\n"), 0o600))
+	paged := result{comparison{name: "list-cpu/50"}, 1, 4}
+	short := result{comparison{name: "list-cpu/20"}, 1, 3}
 	size := result{comparison{name: "binary-size"}, 2, 4}
-	require.NoError(t, writeReadme(path, []result{short, paged, size}, 50))
+	require.NoError(t, writeFigures([]string{path}, []result{short, paged, size}))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.Equal(t, "before\n"+readmeStart+"| | of client-go's |\n|---|---|\n"+
-		"| CPU of a list of 50 pods in pages, as maps: `List` and client-go's pager | 0.25 |\n"+
-		"| size of a program that lists any resource by its short name | 0.50 |\n"+readmeEnd+"after\n", string(text))
-
-	require.NoError(t, os.WriteFile(path, []byte("no marks\n"), 0o600))
-	require.ErrorContains(t, writeReadme(path, nil, 50), "a mark is missing")
+	assert.Equal(t, "| <!-- bench list-cpu/50 -->0.25 | <!-- bench binary-size -->0.50 |\n<!-- bench get-cpu -->0.40.\n", string(text))
+	require.ErrorIs(t, writeFigures([]string{"absent.md"}, nil), os.ErrNotExist)
 }
 
-func TestReadmeRows_AreComparisons(t *testing.T) {
-	opts, err := parse([]string{"-kubeconfig", "unused"})
+// TestDocuments_FiguresEqualThePage finds figures that were changed by hand, and names of no comparison.
+func TestDocuments_FiguresEqualThePage(t *testing.T) {
+	benchmarks, err := os.ReadFile("../../../docs/BENCHMARKS.md")
 	require.NoError(t, err)
-	for _, row := range readmeRows {
-		found := 0
-		for _, c := range opts.all() {
-			if c.nameAt(50_000) == row.name {
-				found++
-			}
-		}
-		assert.Equal(t, 1, found, row.name)
+	shown := map[string]string{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (\S+) \| .* \| (\S+) \| ≤ `).FindAllStringSubmatch(string(benchmarks), -1) {
+		shown[row[1]] = row[2]
 	}
+	paths, err := documents("../../../docs")
+	require.NoError(t, err)
+	count := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		figures := documentFigure.FindAllStringSubmatch(string(text), -1)
+		assert.Equal(t, strings.Count(string(text), "<!-- bench "), len(figures), path)
+		for _, figure := range figures {
+			assert.Equal(t, shown[figure[1]], figure[2], "%s: %s", path, figure[1])
+			count++
+		}
+	}
+	assert.NotZero(t, count)
 }

@@ -33,7 +33,6 @@ type options struct {
 	kinds       int    // CustomResourceDefinitions of the corpus, for cli-explain
 	rounds      int    // 0 means a number derived from the length of a run
 	docs        string // folder of the page and of the results; "" means none
-	readme      string // file with some of the figures; "" means none
 	resume      bool   // measures only groups missing in the results
 	profileFor  time.Duration
 	lines       io.Writer
@@ -67,8 +66,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&opts.definitions, "definitions", 300, "CustomResourceDefinitions whose resources are listed")
 	flags.IntVar(&opts.kinds, "kinds", 422, "CustomResourceDefinitions of public projects that are served while a kind is explained")
 	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side runs each task; 0 means 3 to 11 times, short tasks more often")
-	flags.StringVar(&opts.docs, "docs", "", "the `folder` of BENCHMARKS.md, its plots and the figures that it is written from; with -bench, only those are measured again")
-	flags.StringVar(&opts.readme, "readme", "", "the `file` that some of the figures of -docs are written to, too, between its marks")
+	flags.StringVar(&opts.docs, "docs", "", "the `folder` of BENCHMARKS.md, its plots and the figures that it is written from; figures of its other pages and of ../README.md are replaced; with -bench, only those are measured again")
 	flags.BoolVar(&opts.resume, "resume", false, "measure only what the figures in the folder of -docs lack, after an interrupted run")
 	flags.DurationVar(&opts.profileFor, "profileFor", 3*time.Second, "how long to profile each task whose aim is missed, for the page")
 	if err := flags.Parse(args); err != nil {

@@ -123,10 +123,14 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	if err := os.WriteFile(filepath.Join(opts.docs, "BENCHMARKS.md"), written.Bytes(), 0o644); err != nil {
 		return err
 	}
-	if err := writePlots(opts, &p, results, kept); err != nil || opts.readme == "" {
+	if err := writePlots(opts, &p, results, kept); err != nil {
 		return err
 	}
-	return writeReadme(opts.readme, results, slices.Max(opts.pods))
+	paths, err := documents(opts.docs)
+	if err != nil {
+		return err
+	}
+	return writeFigures(paths, results)
 }
 
 // writePlots writes the page's plots.
