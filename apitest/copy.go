@@ -56,6 +56,7 @@ type copyLoad struct {
 	taken     map[int64]bool
 	largest   int64
 	namespace map[string]bool // with objects
+	events    map[types.UID]bool
 }
 
 // loadCopy stores the objects of Options.Copy as they are.
@@ -67,7 +68,7 @@ func (s *Server) loadCopy() error {
 	s.options.Copy = nil // its objects are released as they are replaced
 	l := &copyLoad{
 		Server: s, resources: map[schema.GroupVersionKind]*clustercopy.Resource{}, kinds: map[schema.GroupVersionKind]*kinds.Resource{},
-		taken: map[int64]bool{}, namespace: map[string]bool{},
+		taken: map[int64]bool{}, namespace: map[string]bool{}, events: map[types.UID]bool{},
 	}
 	for i := range c.Resources {
 		l.resources[c.Resources[i].GroupVersionKind()] = &c.Resources[i]
@@ -122,6 +123,12 @@ func (l *copyLoad) add(obj *unstructured.Lazy) error {
 			return err
 		}
 		obj = stored
+	}
+	if resource.Kind == "Event" && isStored {
+		if l.events[obj.GetUID()] {
+			return nil // it is there as an Event of its other group
+		}
+		l.events[obj.GetUID()] = true
 	}
 	record := store.Record{Key: store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: namespace, Name: obj.GetName()}, Object: obj}
 	l.number(&record, isStored)

@@ -58,6 +58,21 @@ func TestOptions_CopyKeepsObjects(t *testing.T) {
 	require.NoError(t, err, "a missing namespace is created")
 }
 
+func TestOptions_CopyOfEventInBothGroups(t *testing.T) {
+	event := func(apiVersion, about, text string) *unstructured.Object {
+		return &unstructured.Object{Object: map[string]any{
+			"apiVersion": apiVersion, "kind": "Event", "metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "an-uid", "resourceVersion": "77"},
+			about: map[string]any{"kind": "Pod", "name": "web"}, text: "started",
+		}}
+	}
+	server := serveCopy(t, nil, event("v1", "involvedObject", "message"), event("events.k8s.io/v1", "regarding", "note"))
+	for name, text := range map[string]string{"events": "message", "events.events.k8s.io": "note"} {
+		got, err := handleOf(t, server, name).Namespace("shop").Get(t.Context(), "web", nil)
+		require.NoError(t, err)
+		assert.Equal(t, "started", got.Object[text])
+	}
+}
+
 func TestOptions_CopyWithoutResourceVersion(t *testing.T) {
 	pod := copiedPod()
 	delete(pod.Object, "spec")

@@ -25,22 +25,6 @@ const (
 	defaultUtilization  = int64(80)
 )
 
-// Convert converts an object of a built-in kind, in place, to another version of its group. Only autoscalers have served versions
-// with different fields.
-func Convert(obj map[string]any, version schema.GroupVersion) {
-	from := nested.String(obj, "apiVersion")
-	obj["apiVersion"] = version.String()
-	if version.Group != autoscalingGroup || obj["kind"] != "HorizontalPodAutoscaler" || from == version.String() {
-		return
-	}
-	switch version.Version {
-	case "v1":
-		autoscalerToV1(obj)
-	case "v2":
-		autoscalerToV2(obj)
-	}
-}
-
 // Normalize has the effect of converting a defaulted object to the server's internal version and back.
 func Normalize(kind schema.GroupVersionKind, obj map[string]any) {
 	switch kind {

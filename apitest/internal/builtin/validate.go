@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -67,7 +66,8 @@ var validators = sync.OnceValue(func() map[string]func(obj, old object) field.Er
 		"customresourcedefinitions.apiextensions.k8s.io": structural.ValidateDefinition,
 		"daemonsets.apps":                                validateWorkload,
 		"deployments.apps":                               validateDeployment,
-		"events":                                         validateEvent,
+		"events":                                         validateCoreEvent,
+		"events.events.k8s.io":                           validateEvent,
 		"jobs.batch":                                     validateJob,
 		"persistentvolumeclaims":                         validateClaim,
 		"pods":                                           validatePod,
@@ -84,15 +84,6 @@ var validators = sync.OnceValue(func() map[string]func(obj, old object) field.Er
 func validatePriorityClass(class, old object) field.ErrorList {
 	if name := nested.String(class, "metadata", "name"); strings.HasPrefix(name, "system-") && old == nil {
 		return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), "the prefix system- is reserved")}
-	}
-	return nil
-}
-
-// validateEvent checks the namespace of the object of an event.
-func validateEvent(event, _ object) field.ErrorList {
-	namespace := nested.String(event, "involvedObject", "namespace")
-	if own := nested.String(event, "metadata", "namespace"); namespace != own && (namespace != "" || own != metav1.NamespaceDefault) {
-		return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), namespace, "does not match event.namespace")}
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (s *Store) Load(records []Record, revision int64) error {
 	defer s.mu.Unlock()
 	loaded := map[resource]map[string]state{}
 	for _, r := range records {
-		id := resource{r.Key.Group, r.Key.Resource}
+		id := resourceOf(r.Key.Group, r.Key.Resource)
 		if loaded[id] == nil {
 			loaded[id] = map[string]state{}
 		}

@@ -54,7 +54,7 @@ func (s *Store) Page(q Query) (Page, error) {
 	case q.Revision != 0:
 		page.Revision = q.Revision
 	}
-	c := s.resources[resource{q.Group, q.Resource}]
+	c := s.resources[resourceOf(q.Group, q.Resource)]
 	if c == nil {
 		return page, nil
 	}

@@ -25,7 +25,8 @@ import (
 // Object is the decoded JSON of an object.
 type Object = map[string]any
 
-// Key identifies an object by the group and plural of its resource, independent of the version.
+// Key identifies an object by the group and plural of its resource, independent of the version. Objects of a resource with two groups
+// have the key of either; an Event has the one of the core group.
 type Key struct{ Group, Resource, Namespace, Name string }
 
 // Event is a write. Object is the new state, or the last state for DELETED; its resourceVersion is Revision. Previous is the
@@ -61,6 +62,14 @@ type Store struct {
 }
 
 type resource struct{ group, plural string }
+
+// resourceOf returns the collection's resource. The Events of events.k8s.io are those of the core group.
+func resourceOf(group, plural string) resource {
+	if group == "events.k8s.io" && plural == "events" {
+		group = ""
+	}
+	return resource{group, plural}
+}
 
 // collection has the objects and events of a resource.
 type collection struct {
@@ -118,7 +127,7 @@ func (s *Store) Compacted() int64 {
 func (s *Store) Len(group, plural string) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if c := s.resources[resource{group, plural}]; c != nil {
+	if c := s.resources[resourceOf(group, plural)]; c != nil {
 		return c.live
 	}
 	return 0
@@ -225,7 +234,8 @@ func (s *Store) History(key Key) []Event {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var events []Event
-	c := s.resources[resource{key.Group, key.Resource}]
+	key.Group = resourceOf(key.Group, key.Resource).group
+	c := s.resources[resourceOf(key.Group, key.Resource)]
 	if c == nil {
 		return nil
 	}
@@ -253,7 +263,7 @@ func (s *Store) Advance(n int64) {
 }
 
 func (s *Store) latest(key Key) Object {
-	c := s.resources[resource{key.Group, key.Resource}]
+	c := s.resources[resourceOf(key.Group, key.Resource)]
 	if c == nil {
 		return nil
 	}
@@ -276,6 +286,7 @@ func (s *Store) expect(key Key, version string) (Object, error) {
 
 // write makes the next revision: an event and a state of its key.
 func (s *Store) write(kind watch.EventType, key Key, obj, previous Object) (*Event, Object, error) {
+	key.Group = resourceOf(key.Group, key.Resource).group
 	s.revision++
 	obj = withVersion(obj, s.revision)
 	c := s.collection(key.Group, key.Resource)
@@ -290,7 +301,7 @@ func (s *Store) write(kind watch.EventType, key Key, obj, previous Object) (*Eve
 }
 
 func (s *Store) collection(group, plural string) *collection {
-	id := resource{group, plural}
+	id := resourceOf(group, plural)
 	c := s.resources[id]
 	if c == nil {
 		c = &collection{records: map[string]*record{}}
@@ -323,7 +334,7 @@ func (c *collection) add(path string, kind watch.EventType, next state) {
 func (s *Store) compactFirst() {
 	event := s.all.removeFirst()
 	s.compacted = event.Revision
-	c := s.resources[resource{event.Key.Group, event.Key.Resource}]
+	c := s.resources[resourceOf(event.Key.Group, event.Key.Resource)]
 	c.events.removeFirst()
 	key := path(event.Key)
 	r := c.records[key]

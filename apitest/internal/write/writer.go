@@ -6,6 +6,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -304,11 +305,11 @@ func (op *operation) encode(u *unstructuredv1.Unstructured) (store.Object, error
 }
 
 func storageVersion(resource *kinds.Resource) string {
-	version := resource.StorageVersion
-	if version == "" {
-		version = resource.Version
+	stored := schema.GroupVersion{Group: resource.Group, Version: cmp.Or(resource.StorageVersion, resource.Version)}
+	if stored.Group == "events.k8s.io" { // its Events are stored with those of the core group
+		stored.Group = ""
 	}
-	return schema.GroupVersion{Group: resource.Group, Version: version}.String()
+	return stored.String()
 }
 
 // empty returns an object of the request's kind without content, in place of a missing object.
