@@ -94,6 +94,8 @@ func TestFind_CorrectedPublishedDefects(t *testing.T) {
 		t.Run(d.Issue, func(t *testing.T) {
 			t.Parallel()
 			Test(t, publishedScenario(t, d, true), &Options{Seeds: count, FirstSeed: *firstSeed, NoEnumeration: true})
+			// A pod ends that the controller's cache has never had.
+			Test(t, publishedScenario(t, d, true), &Options{Seeds: 1, FirstSeed: 1343, NoEnumeration: true})
 		})
 	}
 }

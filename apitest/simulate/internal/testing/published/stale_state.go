@@ -140,10 +140,11 @@ func deleteVolumesOfPods(ctx context.Context, o *operator, cluster *unstructured
 			return 0, err
 		}
 	}
-	if err := o.deleteUnusedVolumes(ctx, cluster); err != nil {
+	after, err := o.deleteUnusedVolumes(ctx, cluster)
+	if err != nil {
 		return 0, err
 	}
-	return 0, o.setConfigStatus(ctx, cluster)
+	return after, o.setConfigStatus(ctx, cluster)
 }
 
 // scaleToSpec scales the StatefulSet. A Cluster from a past state has no effect.
@@ -157,26 +158,28 @@ func (o *operator) scaleToSpec(ctx context.Context, cluster, set *unstructured.O
 	return o.scale(ctx, replicas(cluster))
 }
 
-// deleteUnusedVolumes deletes the claims beyond the replicas whose pods have ended. It depends on the state of the server only.
-func (o *operator) deleteUnusedVolumes(ctx context.Context, cluster *unstructured.Object) error {
+// deleteUnusedVolumes deletes the claims beyond the replicas whose pods have ended. It depends on the state of the server only. While a
+// pod remains it returns a delay: a pod that the cache has never had does not cause a reconcile when it ends.
+func (o *operator) deleteUnusedVolumes(ctx context.Context, cluster *unstructured.Object) (after time.Duration, err error) {
 	orphans, err := o.orphanVolumes(ctx, cluster)
 	if err != nil || len(orphans) == 0 {
-		return err
+		return 0, err
 	}
 	if err := o.verify(ctx, cluster); err != nil {
-		return err
+		return 0, err
 	}
 	for _, claim := range orphans {
 		isUsed, err := o.exists(ctx, pods, claim.GetName()[len("data-"):])
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if isUsed {
+			after = 10 * time.Second
 			continue
 		}
 		if err := o.deleteObject(ctx, claims, claim); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return after, nil
 }

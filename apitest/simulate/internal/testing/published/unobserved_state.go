@@ -42,7 +42,7 @@ func deleteVolumesOfTerminatingPods(ctx context.Context, o *operator, cluster *u
 		return 0, err
 	}
 	if o.isCorrected {
-		return 0, o.deleteUnusedVolumes(ctx, cluster)
+		return o.deleteUnusedVolumes(ctx, cluster)
 	}
 	for _, pod := range o.cachedPods() {
 		if pod.GetDeletionTimestamp() == nil || ordinal(pod) < replicas(cluster) {
