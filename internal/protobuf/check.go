@@ -6,7 +6,7 @@ import "github.com/anykind/anykind/internal/jsonread"
 // object.
 func (d *Decoder) checkFields(m *Message, data []byte) (err error) {
 	var seen uint64
-	var previous uint64 // tag
+	var previous uint64 // tag, 0 for none
 	for len(data) > 0 {
 		tag := uint64(data[0])
 		if tag < 0x80 {
@@ -15,7 +15,7 @@ func (d *Decoder) checkFields(m *Message, data []byte) (err error) {
 			return err
 		}
 		var f *field
-		if tag == previous && m.fields[tag>>3].shape != 0 {
+		if tag != 0 && tag == previous && m.fields[tag>>3].shape != 0 {
 			f = &m.fields[tag>>3] // the next item or entry
 		} else {
 			if f, err = m.field(tag, &seen); err != nil {

@@ -89,3 +89,14 @@ func TestTable_AllMessagesParse(t *testing.T) {
 	_, found := Lookup(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})
 	assert.False(t, found)
 }
+
+func TestDecoder_FieldZeroIsUnknown(t *testing.T) {
+	d := NewDecoder(limits.DefaultObject, errExceeded)
+	for i := range loadTable().messages { // some have no fields
+		m := &loadTable().messages[i]
+		_, err := d.Object(m, []byte{0}, metav1.TypeMeta{})
+		var unknown *UnknownFieldError
+		require.ErrorAs(t, err, &unknown, m.name)
+		assert.Equal(t, err, d.Check(m, []byte{0}, metav1.TypeMeta{}), m.name)
+	}
+}
