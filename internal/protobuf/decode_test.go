@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -98,5 +99,19 @@ func TestDecoder_FieldZeroIsUnknown(t *testing.T) {
 		var unknown *UnknownFieldError
 		require.ErrorAs(t, err, &unknown, m.name)
 		assert.Equal(t, err, d.Check(m, []byte{0}, metav1.TypeMeta{}), m.name)
+	}
+}
+
+func TestAppendQuantity_EqualsJSON(t *testing.T) {
+	for _, digits := range []string{"0", "007", "1", "999", "1000", "1001", "1024", "1025", "8388607", "8388609", "8796093022207", "8796093022209", "1000000000000", "999999999999999"} {
+		for _, suffix := range []string{"", "m", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi", "e3"} {
+			quantity, err := resource.ParseQuantity(digits + suffix)
+			require.NoError(t, err)
+			want, err := json.Marshal(quantity)
+			require.NoError(t, err)
+			got, err := appendQuantity(nil, []byte(digits+suffix), true)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), `"`+string(got)+`"`, digits+suffix)
+		}
 	}
 }

@@ -170,13 +170,13 @@ func appendQuantity(dst, text []byte, isPresent bool) ([]byte, error) {
 }
 
 // isCanonical reports whether a quantity is certainly in its canonical form: an integer of few digits, not divisible by the next
-// suffix.
+// suffix. With a binary suffix the largest quantity is 1<<63 - 1.
 func isCanonical(text []byte) bool {
 	const maxDigits = 15
 	digits := 0
-	n := 0
+	n := int64(0)
 	for digits < len(text) && text[digits] >= '0' && text[digits] <= '9' {
-		n = 10*n + int(text[digits]-'0')
+		n = 10*n + int64(text[digits]-'0')
 		if digits++; digits > maxDigits {
 			return false
 		}
@@ -187,8 +187,10 @@ func isCanonical(text []byte) bool {
 	switch string(text[digits:]) {
 	case "", "m", "k", "M", "G", "T":
 		return n%1000 != 0
-	case "Ki", "Mi", "Gi", "Ti":
-		return n%1024 != 0
+	case "Ki", "Mi":
+		return n%1024 != 0 && n < 1<<43
+	case "Gi", "Ti":
+		return n%1024 != 0 && n < 1<<23
 	}
 	return false
 }
