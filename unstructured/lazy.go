@@ -163,7 +163,7 @@ func (l *Lazy) GetOwnerReferences() []metav1.OwnerReference {
 
 // metadataField returns an object with only this field of metadata. apimachinery's methods convert the field.
 func (l *Lazy) metadataField(field string) *Object {
-	v, _, _ := l.walk([]string{"metadata", field})
+	v, _, _ := valueAt(l, []string{"metadata", field})
 	return &Object{Object: map[string]any{"metadata": map[string]any{field: v}}}
 }
 

@@ -19,6 +19,14 @@ func TestLazy_StringHasNoContents(t *testing.T) {
 	assert.Equal(t, "Secret shop/key, Node n1", fmt.Sprintf("%v, %s", secret, node))
 }
 
+func TestLazy_ZeroValueHasNoMetadata(t *testing.T) {
+	zero := &Lazy{}
+	assert.Empty(t, zero.GetName())
+	assert.Empty(t, zero.GetLabels())
+	assert.Empty(t, zero.GetAnnotations())
+	assert.Empty(t, zero.GetOwnerReferences())
+}
+
 func TestGet_EscapedNames(t *testing.T) {
 	data := []byte(`{"kind":"X","apiVersion":"v1","spec":{"C:\\\\dir":1,"a\nb":2,"\u0061":3,"é":4,"` + "\xff" + `":5,"x":"\\x"}}`)
 	obj, err := Decode(data)
