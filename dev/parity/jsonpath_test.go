@@ -54,15 +54,18 @@ var jsonpathCases = []string{
 
 // jsonpathDifferences are templates whose result differs on purpose: the package's documentation says why.
 var jsonpathDifferences = map[string]string{
-	`{range .empty[*]}{.x}{end}after`:                "after",
-	`{range .items[*]}{.kind}`:                       "error",
-	`{.items[?(@.spec.replicas>1.5)].metadata.name}`: "web-1 db",
-	`{.items[?(@.spec.replicas==2.0)].kind}`:         "Pod",
-	`{"a\\"}`:                                        `a\`,
-	`{.text.*}`:                                      "",
-	`{.lists[*][*]}`:                                 "1 2",
-	`{.lists[*][0:]}`:                                "1 2",
-	`{.items[?(@['a=b'])].kind}`:                     "",
+	`{range .empty[*]}{.x}{end}after`:                 "after",
+	`{range .items[*]}{.kind}`:                        "error",
+	`{.items[?(@.spec.replicas>1.5)].metadata.name}`:  "web-1 db",
+	`{.items[?(@.spec.replicas==2.0)].kind}`:          "Pod",
+	`{"a\\"}`:                                         `a\`,
+	`{.text.*}`:                                       "",
+	`{.lists[*][*]}`:                                  "1 2",
+	`{.lists[*][0:]}`:                                 "1 2",
+	`{.matrix[*][1:]}`:                                "2 5",
+	`{.items[?(@.spec.containers[1])].metadata.name}`: "web-0",
+	`{range .none}{@}{end}`:                           "null",
+	`{.items[?(@['a=b'])].kind}`:                      "",
 }
 
 func runOurJSONPath(text string, data any, allowMissing bool) (string, error) {

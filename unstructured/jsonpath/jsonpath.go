@@ -22,7 +22,10 @@
 // Results equal the results of client-go's util/jsonpath, with these differences:
 //
 //   - The fields of a map are sorted by name.
-//   - An empty list does not end [*] and slices of the lists behind it.
+//   - A slice without elements, or [*] of an empty list, does not end the selection from the lists behind it.
+//   - A filter such as [?(@.a[1])] does not select an element without that index.
+//   - A range without values does not evaluate its body, and @ of null is null.
+//   - The operator of a filter is not searched in quoted text.
 //   - An integer and a float can be compared.
 //   - The steps * and .. do not split strings into bytes.
 //   - Quoted text may end in an escaped backslash.
