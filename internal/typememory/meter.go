@@ -70,6 +70,7 @@ func (m *meter) value(t reflect.Type) bool {
 			return field.typ
 		})
 	case c == '{' && kind == reflect.Map:
+		m.left -= mapSize
 		return m.members(func(name string) reflect.Type {
 			m.left -= memory.perValue + int64(len(name))
 			return t.Elem()

@@ -56,6 +56,13 @@ func TestExceeds_CountsWhatIsDecoded(t *testing.T) {
 	}
 }
 
+// TestExceeds_CountsEmptyMaps counts at least the 48 bytes that an empty map takes.
+func TestExceeds_CountsEmptyMaps(t *testing.T) {
+	const count = 10000
+	assert.True(t, Exceeds([]byte("["+strings.Repeat("{},", count-1)+"{}]"), &[]map[string]string{}, 48*count))
+	assert.True(t, Exceeds([]byte("["+strings.Repeat(`{"map":{}},`, count-1)+"null]"), &[]struct{ Map map[string]string }{}, 48*count))
+}
+
 func TestExceeds_OddInput(t *testing.T) {
 	for _, text := range []string{"", "{", "[", `{"List":[`, `{"List":[{},`, "nul", `{"List":[x]}`, "0", `"a"`, strings.Repeat("[", 20000)} {
 		assert.False(t, Exceeds([]byte(text), &outer{}, 1<<30), text)
