@@ -1,6 +1,7 @@
 package managedfields
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ func Remove(obj map[string]any, fields, kept map[string]any) { remove(obj, field
 
 // remove returns the value without the paths: lists are new.
 func remove(value any, fields, kept map[string]any) any {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for _, name := range slices.SortedFunc(maps.Keys(fields), compareDescending) {
 		below, found := element(value, name)
 		if !found {
 			continue
@@ -27,6 +28,9 @@ func remove(value any, fields, kept map[string]any) any {
 	}
 	return value
 }
+
+// compareDescending sorts a larger index, i:10, before a smaller one: the removal of an item changes the indexes behind it.
+func compareDescending(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b, a)) }
 
 // withoutKey returns the paths in a list item without the fields of its key.
 func withoutKey(fields map[string]any, name string) map[string]any {

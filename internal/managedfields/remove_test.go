@@ -26,3 +26,9 @@ func TestRemove_OwnedPaths(t *testing.T) {
 		})
 	}
 }
+
+func TestRemove_SeveralIndexes(t *testing.T) {
+	obj := object(t, `{"list": ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"]}`)
+	managedfields.Remove(obj, object(t, `{"f:list": {"i:0": {}, "i:1": {}, "i:9": {}, "i:10": {}}}`), nil)
+	assert.Equal(t, object(t, `{"list": ["c", "d", "e", "f", "g", "h", "i"]}`), obj)
+}
