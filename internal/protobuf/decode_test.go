@@ -80,6 +80,17 @@ func TestDecoder_ObjectEqualsJSON(t *testing.T) {
 	}
 }
 
+func TestDecoder_ReleaseForgetsScalars(t *testing.T) {
+	d := Borrow(limits.DefaultObject, errExceeded)
+	d.begin(nil)
+	for _, text := range []string{"hidden", "a"} {
+		_, err := d.value(&field{form: 'I'}, 0, append([]byte{1 << 3, 1}, textField(3, text)...))
+		require.NoError(t, err)
+	}
+	d.Release()
+	assert.NotContains(t, string(d.text[:cap(d.text)]), "dden")
+}
+
 func TestTable_AllMessagesParse(t *testing.T) {
 	table := loadTable()
 	assert.Greater(t, len(table.kinds), 150)

@@ -67,7 +67,8 @@ func Borrow(limit int64, exceeded error) *Decoder {
 func (d *Decoder) Release() {
 	d.members = emptied(d.members)
 	d.elements = emptied(d.elements)
-	clear(d.text)
+	d.text = emptied(d.text)
+	clear(d.text[:cap(d.text)])
 	d.values.Forget()
 	pool.Put(d)
 }
