@@ -65,6 +65,13 @@ type location struct {
 
 func (l location) isPresent() bool { return l.end > 0 }
 
+// isOmitted reports whether JSON omits the value of a present field.
+func (l location) isOmitted() bool {
+	_, rest, _ := varint(l.raw[l.start:l.end]) // valid: the object is checked
+	number, content, _, _ := l.field.content(rest)
+	return l.field.presence == 'z' && l.field.isOmitted(number, content)
+}
+
 // value returns the encoded message at a location.
 func (l location) value() []byte {
 	if !l.isPresent() {
@@ -122,7 +129,7 @@ func (m *Message) Without(raw []byte, path []string) (data []byte, possible bool
 		return raw, true
 	case at.message != m, at.field.presence == 'n', at.field.presence == 'd' && (len(path) == 1 || !at.isPresent()):
 		return nil, false
-	case !at.isPresent():
+	case !at.isPresent(), at.isOmitted():
 		return raw, true
 	case len(path) == 1:
 		return slices.Concat(raw[:at.start], raw[at.end:]), true
