@@ -177,7 +177,8 @@ func EncodeYAML(objs ...*Object) ([]byte, error) {
 func jsonToYAML(data []byte) []byte {
 	isMerge := bytes.Contains(data, []byte(`"<<":`)) // unquoted, << would merge a map
 	text, err := yaml.JSONToYAML(escapeForYAML(data))
-	if err != nil || isMerge { // YAML has additional limits, such as 1024 characters for a name
+	// YAML has additional limits, such as 1024 characters for a name. A last text in lines may end in U+2028, without a line end.
+	if err != nil || isMerge || !bytes.HasSuffix(text, []byte("\n")) {
 		return append(data, '\n')
 	}
 	return text

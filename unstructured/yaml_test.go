@@ -360,7 +360,7 @@ func TestEncodeYAML_RoundTrip(t *testing.T) {
 			assertYAMLRoundTrip(t, &Object{Object: map[string]any{"kind": "A", "v": s, "in": []any{s, map[string]any{s: s}}, "x" + s: map[string]any{s: []any{}}}})
 		})
 	}
-	for _, v := range []any{int64(9007199254740993), 1e20, 1e300, 1.5, 5e-324, -1e-7, uint64(1<<63 + 1), nil, true, map[string]any{}, []any{}, []any{[]any{[]any{int64(1)}, map[string]any{}}}} {
+	for _, v := range []any{int64(9007199254740993), 1e20, 1e300, 1.5, 5e-324, -1e-7, uint64(1<<63 + 1), nil, true, "a\nb\u2028", "a\nb\u0085", "\n\u2029", map[string]any{}, []any{}, []any{[]any{[]any{int64(1)}, map[string]any{}}}} {
 		assertYAMLRoundTrip(t, &Object{Object: map[string]any{"kind": "A", "v": v}})
 	}
 }
