@@ -121,6 +121,9 @@ func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*h
 	if err != nil {
 		return nil, err
 	}
+	if response.Request == nil {
+		response.Request = req // a round tripper need not set it
+	}
 	if response.StatusCode != http.StatusUnauthorized {
 		c.credential.SetAccepted()
 	}

@@ -116,6 +116,15 @@ func TestConn_DoBoundsDecompressedErrorBody(t *testing.T) {
 	assert.Less(t, after.allocated-before.allocated, uint64(32<<20))
 }
 
+func TestConn_DoErrorOfResponseWithoutRequest(t *testing.T) {
+	conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		return newResponse(nil, http.StatusBadGateway, "no backend"), nil // as made by round trippers that do not send the request
+	})}, nil)
+	require.NoError(t, err)
+	_, err = conn.Do(t.Context(), &transport.Request{Path: "/api"})
+	require.ErrorContains(t, err, "GET http://server/api: the response is 502 Bad Gateway")
+}
+
 func TestConn_DoEscapesTerminalControl(t *testing.T) {
 	for name, body := range map[string]string{
 		"a Status": `{"kind":"Status","status":"Failure","code":403,"reason":"Forbidden","message":"no\u001b]0;title\u0007\nsecond line\u202e` +
