@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
@@ -163,17 +164,22 @@ func TestConn_DoObeysRetryAfter(t *testing.T) {
 }
 
 func TestConn_DoReturnsErrorIfDeadlineBeforeRetry(t *testing.T) {
-	conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "50")
-		w.WriteHeader(http.StatusTooManyRequests)
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	_, err := conn.Do(ctx, &transport.Request{Path: "/api"})
-	assert.True(t, apierrors.IsTooManyRequests(err))
-	seconds, ok := apierrors.SuggestsClientDelay(err)
-	assert.True(t, ok)
-	assert.Equal(t, 50, seconds)
+	for name, timeout := range map[string]time.Duration{"before Retry-After": 20 * time.Second, "before its jitter": 55 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "50")
+				w.WriteHeader(http.StatusTooManyRequests)
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			ctx = retry.WithRandom(ctx, func(limit time.Duration) time.Duration { return limit }, nil)
+			_, err := conn.Do(ctx, &transport.Request{Path: "/api"})
+			assert.True(t, apierrors.IsTooManyRequests(err))
+			seconds, ok := apierrors.SuggestsClientDelay(err)
+			assert.True(t, ok)
+			assert.Equal(t, 50, seconds)
+		})
+	}
 }
 
 func TestConn_DoCanceledBeforeRetry(t *testing.T) {

@@ -52,7 +52,7 @@ func (c *call) prepareRetry(ctx context.Context, response *http.Response, err er
 }
 
 // retryDelay returns the delay of a retry requested by the server. ok is false without such a request, after 5xx other than 503
-// for a request other than a read, and for a delay beyond maxRetryAfter or ctx's deadline.
+// for a request other than a read, and for a delay beyond maxRetryAfter or, with its jitter, beyond ctx's deadline.
 func (c *call) retryDelay(ctx context.Context, response *http.Response) (delay time.Duration, ok bool) {
 	switch code := response.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
@@ -64,10 +64,11 @@ func (c *call) retryDelay(ctx context.Context, response *http.Response) (delay t
 	if !ok || c.attempts > maxRetries || delay > maxRetryAfter {
 		return 0, false
 	}
+	delay = retry.Jitter(ctx, delay)
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
 		return 0, false
 	}
-	return retry.Jitter(ctx, delay), true
+	return delay, true
 }
 
 // retryAfterSeconds parses the seconds form of the header, as used by API servers; a date is ignored.
