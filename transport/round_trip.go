@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -106,6 +107,7 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *call) roundTrip(req *http.Request, body io.ReadCloser) (*http.Response, error) {
 	ctx := req.Context()
 	own := req.Clone(c.withUser(ctx))
+	own.Method = cmp.Or(own.Method, http.MethodGet) // for clients "" means GET
 	own.Body = body
 	c.conn.setOwnHeader(own)
 	response, err := c.send(ctx, own, func() (*http.Response, error) { return c.conn.http.Transport.RoundTrip(own) })

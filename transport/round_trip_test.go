@@ -1,10 +1,13 @@
 package transport_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +75,25 @@ func TestConn_RoundTripRejectsOtherHostsAndCredentials(t *testing.T) {
 	_, err = conn.RoundTrip(asked(t, http.MethodGet, "http://127.0.0.1:1/x?password=hidden", ""))
 	require.ErrorContains(t, err, "GET http://127.0.0.1:1/x: ")
 	assert.NotContains(t, err.Error(), "hidden")
+}
+
+func TestConn_RoundTripWithoutMethodIsGet(t *testing.T) {
+	var verbs []string
+	conn, err := transport.Open(&transport.Config{Server: "http://127.0.0.1:1", Options: transport.Options{
+		OnAttempt: func(_ context.Context, attempt transport.Attempt) {
+			verbs = append(verbs, attempt.Method+" "+attempt.Verb)
+		},
+	}})
+	require.NoError(t, err)
+	defer conn.Close()
+	request := asked(t, "", "http://127.0.0.1:1/api/v1/pods", "")
+	request.Method = "" // http.NewRequest sets it
+	_, err = conn.RoundTrip(request)
+	require.ErrorContains(t, err, "GET http://127.0.0.1:1/api/v1/pods: ")
+	failed, ok := errors.AsType[*url.Error](err)
+	require.True(t, ok)
+	assert.Equal(t, "Get", failed.Op)
+	assert.Equal(t, []string{"GET list"}, verbs)
 }
 
 func TestConn_RoundTripRenews(t *testing.T) {
