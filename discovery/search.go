@@ -54,17 +54,21 @@ func (c *Client) Search(ctx context.Context, query *SearchQuery) (*Snapshot, err
 }
 
 func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapshot, error) {
-	return c.refreshRoots(ctx, called, func() (bool, error) {
-		latest := c.Latest()
-		if latest == nil || latest.Aggregated {
-			return true, retry.Sleep(ctx, c.limiter.Reserve(2))
-		}
-		requests := 2
-		for _, group := range latest.Groups {
-			requests += len(group.Versions)
-		}
-		return c.limiter.Allow(min(requests, limiterBurst)), nil // cap: a refresh may need more requests than the burst
-	})
+	return c.refreshRoots(ctx, called, func() (bool, error) { return c.allowRefresh(ctx) })
+}
+
+// allowRefresh takes the requests of a refresh from the rate limit. It returns false if they exceed the limit, and waits for two
+// requests.
+func (c *Client) allowRefresh(ctx context.Context) (bool, error) {
+	latest := c.Latest()
+	if latest == nil || latest.Aggregated {
+		return true, retry.Sleep(ctx, c.limiter.Reserve(2))
+	}
+	requests := 2
+	for _, group := range latest.Groups {
+		requests += len(group.Versions)
+	}
+	return c.limiter.Allow(min(requests, limiterBurst)), nil // cap: a refresh may need more requests than the burst
 }
 
 // limiterBurst and limiterInterval bound the requests of searches to kubectl's discovery limit: 50 a second.

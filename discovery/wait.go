@@ -51,7 +51,7 @@ func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) b
 			case <-timer.C:
 			}
 		}
-		err := c.refreshForWait(ctx, called)
+		isCurrent, err := c.refreshForWait(ctx, called)
 		transient := denials.Record(err)
 		switch {
 		case ctx.Err() != nil:
@@ -59,7 +59,7 @@ func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) b
 		case retry.IsRejected(err) && !transient:
 			return nil, err
 		}
-		isRefreshed = isRefreshed || err == nil
+		isRefreshed = isRefreshed || isCurrent
 		failure = err
 		called = time.Now() // a refresh by another call after this time counts as this wait's next refresh
 		delay := min(max(called.Sub(start)/8, minWaitDelay), maxWaitDelay)
@@ -69,16 +69,20 @@ func (c *Client) WaitForSnapshot(ctx context.Context, isServed func(*Snapshot) b
 }
 
 // refreshForWait refreshes within the rate limit, unless the latest snapshot was requested after called. It does not wait for
-// group versions in timedOut.
-func (c *Client) refreshForWait(ctx context.Context, called time.Time) error {
+// group versions in timedOut. isCurrent is false after an error, and if the rate limit does not allow the refresh.
+func (c *Client) refreshForWait(ctx context.Context, called time.Time) (isCurrent bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	latest, err := c.limitedRefresh(bounded, called)
-	if err != nil {
-		return err
+	isAllowed := true
+	latest, err := c.refreshRoots(bounded, called, func() (bool, error) {
+		isAllowed, err = c.allowRefresh(bounded)
+		return isAllowed, err
+	})
+	if err != nil || !isAllowed {
+		return false, err
 	}
 	_, err = c.fetchLate(bounded, latest, func(gv schema.GroupVersion) bool { return !c.hasTimedOut(gv) })
-	return err
+	return err == nil, err
 }
 
 // waitError returns the error of ctx, joined with the failure of the last refresh if there is one.

@@ -59,16 +59,21 @@ func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
 }
 
 func TestClient_WaitForChecksLatestSnapshot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
-		deleted := &Snapshot{Groups: []Group{{Name: "late"}}}
-		client := New(scripted.Connect(t, server, nil), &Options{Snapshot: deleted})
-		time.AfterFunc(time.Minute, func() { server.serve(things) })
-		snapshot, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
-		require.NoError(t, err)
-		assert.NotSame(t, deleted, snapshot)
-		assert.GreaterOrEqual(t, time.Since(server.began), time.Minute)
-	})
+	for name, requests := range map[string]int{"first requests": 0, "at the rate limit": limiterBurst} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer()
+				deleted := &Snapshot{Groups: []Group{{Name: "late"}}}
+				client := New(scripted.Connect(t, server, nil), &Options{Snapshot: deleted})
+				client.limiter.Reserve(requests)
+				time.AfterFunc(time.Minute, func() { server.serve(things) })
+				snapshot, err := client.WaitForSnapshot(t.Context(), hasGroup("late"))
+				require.NoError(t, err)
+				assert.NotSame(t, deleted, snapshot)
+				assert.GreaterOrEqual(t, time.Since(server.began), time.Minute)
+			})
+		})
+	}
 	offline := &Snapshot{Groups: []Group{{Name: "late"}}}
 	snapshot, err := NewOffline(offline).WaitForSnapshot(t.Context(), hasGroup("late"))
 	require.NoError(t, err)
