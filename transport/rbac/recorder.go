@@ -70,7 +70,7 @@ func (r *Recorder) OnAttempt(_ context.Context, attempt transport.Attempt) {
 		return
 	}
 	resource, subresource, hasSubresource := strings.Cut(attempt.Resource, "/")
-	resource, group, _ := strings.Cut(resource, ".")
+	resource, group := cutGroup(resource, attempt.Path)
 	namespace := attempt.Namespace
 	if group == "" && resource == "namespaces" {
 		namespace = "" // a Namespace itself is cluster-scoped
@@ -81,6 +81,19 @@ func (r *Recorder) OnAttempt(_ context.Context, attempt transport.Attempt) {
 	for _, verb := range verbs(attempt, group, resource) {
 		r.record(permission{verb: verb, group: group, resource: resource}, namespace, attempt.Name)
 	}
+}
+
+// cutGroup returns the resource and the group of "deployments.apps". The resource itself may contain dots in metrics APIs:
+// ingresses.networking.k8s.io of the group custom.metrics.k8s.io. The path of the request has the group alone.
+func cutGroup(text, path string) (resource, group string) {
+	if rest, found := strings.CutPrefix(path, "/apis/"); found {
+		group, _, _ = strings.Cut(rest, "/")
+		if resource, found = strings.CutSuffix(text, "."+group); found {
+			return resource, group
+		}
+	}
+	resource, group, _ = strings.Cut(text, ".")
+	return resource, group
 }
 
 // verbs returns the verbs authorized by the server for a request.

@@ -114,6 +114,13 @@ func TestRecorder_RolesByRequest(t *testing.T) {
 			nil, []string{"OPTIONS " + core + "shop/services/web/proxy/", "GET " + core + "shop/services/web/proxy/", "GET " + core + "shop/services/db/proxy/"},
 			[]string{"shop: [][services/proxy] names [db] [get]", "shop: [][services/proxy] names [web] [*]"},
 		},
+		"resources with dots": {
+			nil, []string{
+				"GET /apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/ingresses.networking.k8s.io/web/requests",
+				"GET /apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue.length",
+			},
+			[]string{"shop: [custom.metrics.k8s.io][ingresses.networking.k8s.io/requests] names [web] [get]", "shop: [external.metrics.k8s.io][queue.length] [list]"},
+		},
 		"failed requests": {nil, []string{"GET " + core + "shop/pods/web 404", "DELETE " + core + "shop/pods 403"}, []string{"shop: [][pods] names [web] [get]", "shop: [][pods] [deletecollection]"}},
 		"too many names": {
 			&rbac.RecorderOptions{MaxNames: 2}, []string{"GET " + core + "shop/pods/a", "GET " + core + "shop/pods/b", "GET " + core + "shop/pods/c", "PUT " + core + "shop/pods/a", "PUT " + core + "shop/pods/b"},
