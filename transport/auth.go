@@ -102,7 +102,7 @@ func newAuthenticator(cfg *Config) (credential.Authenticator, error) {
 	return oidc.New(oidc.Config{
 		Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret.Reveal(),
 		IDToken: o.IDToken.Reveal(), RefreshToken: o.RefreshToken.Reveal(),
-		CA: credential.NewFile(bytes.Clone(o.CAData), o.CAFile), Certificate: static,
+		CA: credential.NewFile(o.CAData, o.CAFile), Certificate: static,
 		LoadTokens: o.LoadTokens, SaveTokens: o.SaveTokens,
 	})
 }

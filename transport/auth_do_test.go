@@ -110,6 +110,17 @@ func TestConn_DoPresentsCredentialToItsServerOnly(t *testing.T) {
 	assert.Equal(t, "nobody", bodyOf(t, open(t, cfg), &Request{Path: "/"}))
 }
 
+func TestOpen_CopiesCertificates(t *testing.T) {
+	cfg := serveClients(t, func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, peerName(r)) })
+	certificate, key := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
+	cfg.CertData = certificate
+	cfg.KeyData = kubeconfig.NewSecret(string(key))
+	conn := open(t, cfg)
+	clear(cfg.CertData)
+	clear(cfg.CAData)
+	assert.Equal(t, "ann", bodyOf(t, conn, &Request{Path: "/"}))
+}
+
 func TestConn_DoRotatesCertificateOfPlugin(t *testing.T) {
 	release := make(chan struct{})
 	cfg := serveClients(t, func(w http.ResponseWriter, r *http.Request) {

@@ -65,7 +65,7 @@ func TestConfig_ExecConfigIsACopy(t *testing.T) {
 		Exec:      kubeconfig.Exec{Command: "aws", Args: []string{"a"}, Env: []kubeconfig.EnvVar{{Name: "A"}}},
 		Allowlist: []string{"aws"}, ClusterConfig: []byte("1"),
 	}
-	cfg := Config{Exec: plugin}
+	cfg := Config{Exec: plugin, CAData: []byte("1")}
 	before := cfg.execConfig()
 	after := cfg.execConfig()
 	plugin.Args[0] = "b"
@@ -73,6 +73,10 @@ func TestConfig_ExecConfigIsACopy(t *testing.T) {
 	plugin.Command = "b"
 	plugin.ClusterConfig[0] = '2'
 	plugin.Env[0].Name = "B"
+	cfg.CAData[0] = '2'
+	authority, err := after.CA.Content(time.Now())
+	require.NoError(t, err)
+	assert.Equal(t, "1", string(authority))
 	assert.Equal(t, before, after)
 	assert.Equal(t, []string{"aws", "a", "aws", "1", "A"},
 		[]string{after.Command, after.Args[0], after.Allowlist[0], string(after.Cluster.Config), after.Env[0].Name})

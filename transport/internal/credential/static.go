@@ -27,12 +27,12 @@ type File struct {
 	readAt time.Time
 }
 
-// NewFile returns a File with data, or with the file at path if data is empty. It is empty if both are.
+// NewFile returns a File with a copy of data, or with the file at path if data is empty. It is empty if both are.
 func NewFile(data []byte, path string) *File {
 	if len(data) > 0 {
 		path = ""
 	}
-	return &File{path: path, data: data}
+	return &File{path: path, data: bytes.Clone(data)}
 }
 
 // Content returns the file's content. The file is read again after a minute. On failure, the previous content is returned.
