@@ -178,6 +178,22 @@ func (i item) meta() objectMeta {
 	return obj
 }
 
+// failure returns the error of the Status of a failure in place of an object. Some servers respond with 200, and as in client-go
+// this is an error.
+func (i item) failure() (err error) {
+	obj := i.object
+	if i.lazy != nil && i.lazy.GetKind() == "Status" {
+		if obj, err = i.lazy.Object(); err != nil {
+			return err
+		}
+	}
+	if obj == nil || !isStatus(obj) {
+		return nil
+	}
+	_, err = successStatus(obj)
+	return err
+}
+
 // wholeObjects is the form of decoded objects.
 type wholeObjects struct{}
 

@@ -177,6 +177,9 @@ func (h *Handle[T]) send(ctx context.Context, e *endpoint, request *transport.Re
 	err = e.doAndDecode(ctx, request, func(header http.Header, body []byte) error {
 		item, err := formOf(h.codec.form(), header).decodeItem(e, body)
 		if err == nil {
+			err = item.failure()
+		}
+		if err == nil {
 			obj, err = h.codec.decode(e, item)
 		}
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -156,4 +157,31 @@ func TestGet_ResponseNotAnObject(t *testing.T) {
 		_, err := resource(t, client, "pods").Get(t.Context(), "web", nil)
 		require.ErrorContains(t, err, "the response is not a Kubernetes object", reply)
 	}
+}
+
+func TestResource_StatusOfFailureIsError(t *testing.T) {
+	const failure = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403,"message":"no"}`
+	for name, call := range map[string]func(*dynamic.Resource) error{
+		"Get": func(r *dynamic.Resource) error { _, err := r.Get(t.Context(), "web", nil); return err },
+		"Create": func(r *dynamic.Resource) error {
+			_, err := r.Create(t.Context(), object("Pod", "web"), nil)
+			return err
+		},
+		"Get of a struct": func(r *dynamic.Resource) error {
+			_, err := dynamic.As[metav1.PartialObjectMetadata](r).Get(t.Context(), "web", nil)
+			return err
+		},
+		"Get of metadata": func(r *dynamic.Resource) error { _, err := r.Metadata().Get(t.Context(), "web", nil); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, _ := script(t, failure)
+			err := call(resource(t, client, "pods"))
+			require.ErrorContains(t, err, "/api/v1/namespaces/home/pods")
+			assert.True(t, apierrors.IsForbidden(err), err)
+		})
+	}
+	client, _ := script(t, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`)
+	bound, err := resource(t, client, "bindings").Create(t.Context(), &unstructured.Object{Object: map[string]any{}}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "Status", bound.GetKind())
 }
