@@ -259,7 +259,11 @@ func decodeStatus(obj *unstructured.Object) (*metav1.Status, error) {
 	return status, nil
 }
 
+// eventError returns the error of an ERROR event. Only a Status has a message.
 func eventError(obj *unstructured.Object) error {
+	if kind := obj.GetKind(); kind != "Status" {
+		return fmt.Errorf("the object of an ERROR event is a %s, not a Status", quoted(kind))
+	}
 	status, err := decodeStatus(obj)
 	if err != nil {
 		return err

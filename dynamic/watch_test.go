@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,6 +38,7 @@ func TestWatch_ErrorReason(t *testing.T) {
 		"expired":      {added + `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`, apierrors.IsResourceExpired},
 		"cut":          {added + `{"type":"ADDED","obj`, func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
 		"not JSON":     {added + `<html>`, func(err error) bool { return !errors.Is(err, io.EOF) }},
+		"not a Status": {added + `{"type":"ERROR","object":` + podReply + `}`, func(err error) bool { return strings.Contains(err.Error(), `a "Pod", not a Status`) }},
 		"unknown type": {added + `{"type":"MOVED","object":` + podReply + `}`, func(err error) bool { return err.Error() != "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
