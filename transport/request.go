@@ -177,12 +177,13 @@ func (c *Conn) setOwnHeader(req *http.Request) {
 
 // requestURL joins the server's URL, the request's path and its query.
 func (c *Conn) requestURL(req *Request) (*url.URL, error) {
-	if len(req.Path) == 0 || req.Path[0] != '/' {
-		return nil, fmt.Errorf("request path %q: it must begin with a slash", req.Path)
+	path, _, _ := strings.Cut(req.Path, "?") // for errors: a query may be secret
+	if len(path) == 0 || path[0] != '/' {
+		return nil, fmt.Errorf("request path %q: it must begin with a slash", path)
 	}
 	target, err := url.Parse(c.base.String() + req.Path)
 	if err != nil || target.Fragment != "" || target.Host != c.base.Host {
-		return nil, fmt.Errorf("request path %q: invalid (escape its segments with url.PathEscape)", req.Path)
+		return nil, fmt.Errorf("request path %q: invalid (escape its segments with url.PathEscape, and its query)", path)
 	}
 	switch {
 	case len(req.Query) == 0:
