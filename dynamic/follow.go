@@ -70,7 +70,8 @@ type FollowOptions struct {
 	OnProgress func(resourceVersion string)
 	// OnInterruption is called for every interruption of the stream, before the delay.
 	OnInterruption func(Interruption)
-	// Relist makes Follow list all objects with each received value, and emit the differences only. The list is by pages.
+	// Relist makes Follow list all objects with each received value, and emit the differences only. The list is by pages. Closing
+	// the channel ends the requests.
 	Relist <-chan struct{}
 }
 

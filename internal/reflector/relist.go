@@ -20,9 +20,10 @@ func (r *Reflector[T]) listAndWatchUntilRequest(ctx context.Context) error {
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		select {
-		case <-r.Relist:
-			isRequested = true // also if the stream ends at the same time
-			cancel(errRelistRequested)
+		case _, isRequested = <-r.Relist: // also if the stream ends at the same time; false for a closed channel
+			if isRequested {
+				cancel(errRelistRequested)
+			}
 		case <-ctx.Done():
 		}
 	})

@@ -56,3 +56,17 @@ func TestReflector_RelistDuringFailure(t *testing.T) {
 		})
 	}
 }
+
+func TestReflector_ClosedRelistChannel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		relist := make(chan struct{})
+		close(relist)
+		source := &failingSource{watches: 1}
+		emit := func(*Event[int]) error { return nil }
+		err := Run(ctx, Options[int]{Source: source, ListFirst: true, Relist: relist, Emit: emit})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, source.lists)
+	})
+}
