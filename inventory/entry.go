@@ -13,7 +13,7 @@ import (
 )
 
 // Entry is an object of a [Cache]. Object unpacks it, and returns nil after the cache has ended with an error. The remaining methods do
-// not unpack it.
+// not unpack it, except for Readiness of an unschedulable Pod: its status changes with time.
 type Entry struct {
 	cache.Entry[unstructured.Lazy]
 
@@ -45,8 +45,11 @@ func (e Entry) Owners() []types.UID {
 
 // Readiness returns the status of the object by the rules of package readiness, or "" in a cache of metadata.
 func (e Entry) Readiness() readiness.Status {
-	for status := range e.IndexValues(indexReadiness) {
-		return readiness.Status(status)
+	for value := range e.IndexValues(indexReadiness) {
+		if status := readiness.Status(value); status != notLasting {
+			return status
+		}
+		return e.Handle().Readiness(e.Object()).Status
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/suspend"
+	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -75,7 +76,9 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource, na
 		handle = handle.Metadata()
 	} else {
 		opts.Indexes = map[string]func(*unstructured.Lazy) []string{
-			indexReadiness: func(obj *unstructured.Lazy) []string { return []string{string(handle.Readiness(obj).Status)} },
+			indexReadiness: func(obj *unstructured.Lazy) []string {
+				return []string{string(readinessOf(obj, handle.Readiness(obj)))}
+			},
 		}
 	}
 	k.cache = cache.New(cache.Source[unstructured.Lazy](&source{kind: k, handle: handle}), opts)
@@ -88,6 +91,20 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource, na
 		}
 	}
 	return k
+}
+
+// notLasting is the value of indexReadiness for a status that changes with time alone: it is computed when it is read.
+const notLasting readiness.Status = ""
+
+// readinessOf returns the value of indexReadiness. An unschedulable Pod is InProgress for its first seconds, see readiness.Compute.
+func readinessOf(obj *unstructured.Lazy, result readiness.Result) readiness.Status {
+	if result.Status != readiness.InProgress || obj.GetAPIVersion() != "v1" || obj.GetKind() != "Pod" {
+		return result.Status
+	}
+	if reason, _, _ := unstructured.Get[string](obj, "status", "conditions", "[type=PodScheduled]", "reason"); reason == "Unschedulable" {
+		return notLasting
+	}
+	return result.Status
 }
 
 // start runs the cache until ctx ends or the kind is stopped. An error of the cache is a defect, with which abort is called. Each

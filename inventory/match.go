@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// matchesMetadata reports whether an entry has the queried metadata and readiness. It does not unpack the object.
+// matchesMetadata reports whether an entry has the queried metadata and readiness. It unpacks no object but an unschedulable Pod.
 func (s *search) matchesMetadata(e Entry) bool {
 	return (s.Namespace == "" || s.Namespace == e.Namespace) &&
 		(s.Name == "" || s.Name == e.Name) &&

@@ -131,7 +131,8 @@ type search struct {
 }
 
 // Query returns the selected objects of the view. Objects of two resources with the same kind and UID are returned once, see [List]. The
-// query of a cache sends no request. Objects are unpacked for FieldSelector and Text only. ctx ends a long search.
+// query of a cache sends no request. Objects are unpacked for FieldSelector and Text only, and unschedulable Pods for Readiness. ctx ends a
+// long search.
 func (v *View) Query(ctx context.Context, q *Query) (*Page, error) {
 	s, err := v.newSearch(q)
 	switch {

@@ -207,3 +207,26 @@ func TestCache_For(t *testing.T) {
 		require.ErrorContains(t, err, "read the permission to list namespaces")
 	})
 }
+
+// TestCache_ReadinessChangesWithTime has a pod that nothing changes while it stays unschedulable.
+func TestCache_ReadinessChangesWithTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := shop()
+		created := fmt.Sprintf(`"creationTimestamp":%q`, time.Now().UTC().Format(time.RFC3339))
+		const unschedulable = `,"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}`
+		server.Handle("WATCH /api/v1/pods", stream("v1", "Pod", metadata("a/web-1/p1", created)+unschedulable))
+		c, _ := start(t, server, nil)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		failed := collectChanges(t, t.Context(), c.View, &inventory.Query{Readiness: readiness.Failed})
+		assert.Empty(t, failed())
+		for _, want := range []readiness.Status{readiness.InProgress, readiness.Failed} {
+			page, err := c.Query(t.Context(), &inventory.Query{UID: "p1", Readiness: want})
+			require.NoError(t, err)
+			require.Len(t, page.Entries, 1, want)
+			assert.Equal(t, want, page.Entries[0].Readiness())
+			assert.Equal(t, want, page.Entries[0].Handle().Readiness(page.Entries[0].Object()).Status)
+			time.Sleep(time.Minute)
+		}
+		assert.Equal(t, []string{"ADDED pods a/web-1 5"}, failed())
+	})
+}
