@@ -203,8 +203,11 @@ func (i *Informer[T, P]) SetWatchErrorHandler(onError toolscache.WatchErrorHandl
 	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *toolscache.Reflector, err error) { onError(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext implements toolscache.SharedInformer.
+// SetWatchErrorHandlerWithContext implements toolscache.SharedInformer. As in client-go, nil means the default handler.
 func (i *Informer[T, P]) SetWatchErrorHandlerWithContext(onError toolscache.WatchErrorHandlerWithContext) error {
+	if onError == nil {
+		onError = toolscache.DefaultWatchErrorHandler
+	}
 	return i.configure(func() { i.onWatchError = onError })
 }
 

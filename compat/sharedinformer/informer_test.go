@@ -163,6 +163,19 @@ func TestInformer_FollowsAgainAfterRejection(t *testing.T) {
 	})
 }
 
+func TestInformer_NilWatchErrorHandlerIsDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newInformer(scriptedStream{err: errRejected}, scriptedStream{changes: []dynamic.Change[object]{{Type: dynamic.Synced}}})
+		require.NoError(t, i.SetWatchErrorHandlerWithContext(nil))
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { i.RunWithContext(ctx) })
+		<-i.Synced()
+		cancel()
+		running.Wait()
+	})
+}
+
 func TestInformer_PanicsOfIndexFunctionsReachRun(t *testing.T) {
 	informer := newInformer(scriptedStream{[]dynamic.Change[object]{change(watch.Added, "a", "1")}, nil})
 	require.NoError(t, informer.AddIndexers(toolscache.Indexers{"failing": func(any) ([]string, error) { return nil, errRejected }}))
