@@ -26,10 +26,11 @@ const slowWait = 10 * time.Second
 // objectsKey is the context key of the [Objects] of a reconcile.
 type objectsKey struct{}
 
-// recordObserved records a state received from the server, if ctx belongs to a reconcile of objects of r's resource.
+// recordObserved records a state received from the server, if ctx belongs to a reconcile of objects of r's resource and server.
 func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object) {
 	o, _ := ctx.Value(objectsKey{}).(*Objects)
-	if o == nil || o.Resource == nil || obj == nil || r.APIResource().GVR.GroupResource() != o.Resource.APIResource().GVR.GroupResource() {
+	if o == nil || o.Resource == nil || obj == nil || r.APIResource().GVR.GroupResource() != o.Resource.APIResource().GVR.GroupResource() ||
+		r.Conn().Server() != o.Resource.Conn().Server() { // the versions of another cluster are not those of the cache
 		return
 	}
 	o.Cache.RecordWrite(dynamic.Write{

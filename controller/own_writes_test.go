@@ -18,6 +18,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -193,4 +194,44 @@ func TestFinalize_LateEventsAreNoState(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSetStatus_ObjectOfAnotherCluster has a reconcile write to an object of the same name in another cluster, whose resourceVersions are
+// higher.
+func TestSetStatus_ObjectOfAnotherCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connect := func(url string, state leaseState) *dynamic.Resource {
+			server := scripted.New(controllertest.Resources + "\ncoordination.k8s.io/v1 leases/status Lease get,patch,update")
+			server.Handle("WATCH "+leasesPath, scripted.Watch(scripted.Event("ADDED", state.String()),
+				scripted.InitialEventsEnd("coordination.k8s.io/v1", "Lease", state.resourceVersion)))
+			server.Handle("PATCH "+leasesPath+"/web/status", scripted.JSON(state.String()))
+			server.Handle(definitionRoute, scripted.Status(http.StatusForbidden, "Forbidden"))
+			conn, err := transport.New(url, &http.Client{Transport: scripted.RoundTripper(t, server)}, nil)
+			require.NoError(t, err)
+			client := dynamic.New(conn, nil)
+			t.Cleanup(client.Close)
+			return controllertest.Resource(t, client, "leases").Namespace("shop")
+		}
+		member := connect("http://member", leaseState{"1", "a", false, false})
+		hub := connect("http://hub", leaseState{"1000", "b", false, false})
+		ctx, cancel := context.WithCancel(t.Context())
+		objects := cache.New(member, nil)
+		go func() { _ = objects.Run(ctx) }()
+		var reconciled []time.Time
+		err := controller.Run(ctx, objects, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+			if reconciled = append(reconciled, time.Now()); len(reconciled) == 2 {
+				cancel()
+			}
+			obj := &unstructured.Object{Object: map[string]any{}}
+			obj.SetNamespace(key.Namespace)
+			obj.SetName(key.Name)
+			obj.SetUID("b")
+			_, err := controller.SetStatus(ctx, hub, obj, map[string]any{"ready": true})
+			assert.NoError(t, err)
+			return time.Second, nil
+		}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Len(t, reconciled, 2)
+		assert.Equal(t, time.Second, reconciled[1].Sub(reconciled[0]))
+	})
 }
