@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/anykind/anykind/dynamic"
@@ -64,14 +65,18 @@ func wrapped(changes iter.Seq2[dynamic.Change[unstructured.Object], error]) iter
 	}
 }
 
-// decodable returns changes without undecodable objects, which are reported.
+// decodable returns changes without undecodable objects, which are reported. The final state of a deleted object is left out alone: the
+// cache may have an earlier state.
 func (s *source) decodable(changes iter.Seq2[dynamic.Change[cached], error]) iter.Seq2[dynamic.Change[cached], error] {
 	return func(yield func(dynamic.Change[cached], error) bool) {
 		for change, err := range changes {
 			if change.Object != nil {
 				if bad, isUndecodable := change.Object.Object.(*undecodable); isUndecodable {
 					s.report(bad.err)
-					continue
+					if change.Type != watch.Deleted {
+						continue
+					}
+					change.FinalStateUnknown = true
 				}
 			}
 			if !yield(change, err) {
@@ -83,8 +88,8 @@ func (s *source) decodable(changes iter.Seq2[dynamic.Change[cached], error]) ite
 
 // undecodable takes the place of an object that does not fit its Go type.
 type undecodable struct {
-	client.Object
-	err error
+	client.Object // its namespace and name
+	err           error
 }
 
 // decoder decodes objects of a Go type.
@@ -102,7 +107,8 @@ func (d *decoder) functions() dynamic.Decoder[cached] {
 			err = d.limits.Into(lazy, obj)
 		}
 		if err != nil {
-			return &cached{&undecodable{err: err}}, nil //nolint:nilerr // decodable reports it
+			name := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: lazy.GetNamespace(), Name: lazy.GetName()}}
+			return &cached{&undecodable{name, err}}, nil //nolint:nilerr // decodable reports it
 		}
 		return d.finish(obj), nil
 	}}
