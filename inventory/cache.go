@@ -203,13 +203,13 @@ func (c *Cache) update(snapshot *discovery.Snapshot, isRefreshed bool, start fun
 		switch k := c.kinds[name]; {
 		case k == nil:
 			c.kinds[name] = start(resource)
-		case k.resource.GVR == resource.GVR && k.isSame(resource):
+		case k.resource.GVR == resource.GVR && k.isSame(resource) && (k.isLimited || k.hasStatus == c.hasStatus(resource)):
 			k.resource = resource
 			if next := c.next[name]; next != nil && next.resource.GVR != resource.GVR {
 				c.replaceNext(name, nil)
 			}
 		case k.isSame(resource):
-			if next := c.next[name]; next == nil || next.resource.GVR != resource.GVR {
+			if next := c.next[name]; next == nil || next.resource.GVR != resource.GVR || next.hasStatus != c.hasStatus(resource) {
 				c.replaceNext(name, start(resource))
 			}
 		default: // a new definition with the same name
@@ -223,6 +223,13 @@ func (c *Cache) update(snapshot *discovery.Snapshot, isRefreshed bool, start fun
 	c.unavailable = unavailableVersions(snapshot, c.opts.Resources)
 	c.updated = c.updated || isRefreshed
 	c.notify()
+}
+
+// hasStatus reports whether the readiness of a resource's objects depends on its subresource status. If that changes, the kind gets a
+// successor with a new index; a limited kind keeps its index.
+func (c *Cache) hasStatus(resource *discovery.Resource) bool {
+	_, found := resource.Subresource("status")
+	return found && !c.opts.Metadata
 }
 
 // replaceNext replaces the successor of a kind. c.mu must be held.

@@ -40,6 +40,8 @@ type kind struct {
 	resource *discovery.Resource
 	rank     int // in the server's order
 
+	// hasStatus reports that indexReadiness was computed with the subresource status.
+	hasStatus bool
 	// canBeLimited reports that the namespaces of the resource depend on the permissions.
 	canBeLimited bool
 	// isLimited reports that the user may list the resource in some namespaces only.
@@ -63,7 +65,7 @@ type streamState struct {
 
 // newKind returns a kind in some namespaces, or in all namespaces for nil.
 func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource, namespaces []string) *kind {
-	k := &kind{owner: owner, resource: resource, canBeLimited: owner.opts.Namespaces == nil && resource.Namespaced}
+	k := &kind{owner: owner, resource: resource, hasStatus: owner.hasStatus(resource), canBeLimited: owner.opts.Namespaces == nil && resource.Namespaced}
 	k.isLimited = k.canBeLimited && namespaces != nil
 	k.ctx, k.stop = context.WithCancelCause(suspend.With(ctx, &k.suspension))
 	handle := dynamic.As[unstructured.Lazy](owner.client.ForAPIResource(resource)).AllNamespaces()

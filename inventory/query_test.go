@@ -230,3 +230,27 @@ func TestCache_ReadinessChangesWithTime(t *testing.T) {
 		assert.Equal(t, []string{"ADDED pods a/web-1 5"}, failed())
 	})
 }
+
+// TestCache_ReadinessAfterNewSubresource has a definition that gets the subresource status.
+func TestCache_ReadinessAfterNewSubresource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const carts = "shop.example/v1 carts cart Cart\n"
+		server := scripted.New(carts)
+		server.Handle("WATCH /apis/shop.example/v1/carts", stream("shop.example/v1", "Cart", metadata("a/full/8")))
+		c, _ := start(t, server, nil)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		for _, want := range []readiness.Status{readiness.Current, readiness.InProgress, readiness.Current} {
+			page, err := c.Query(t.Context(), &inventory.Query{Readiness: want})
+			require.NoError(t, err)
+			assert.Len(t, page.Entries, 1, want)
+			assert.Len(t, all(t, c), 1)
+			if want == readiness.Current {
+				server.Serve(carts + "shop.example/v1 carts/status Cart get,patch,update")
+			} else {
+				server.Serve(carts)
+			}
+			time.Sleep(untilRefreshed)
+		}
+		assert.Equal(t, 4, watches(server, "/apis/shop.example/v1/carts"), "at the start and after each change")
+	})
+}
