@@ -37,7 +37,8 @@ func MadeByController(obj *unstructured.Object) bool {
 //   - of a Service, clusterIP and clusterIPs unless headless, nodePort of its ports, healthCheckNodePort, and defaults
 //   - of a PersistentVolumeClaim, volumeName and the annotations of its binding
 //   - of a PersistentVolume, uid and resourceVersion of claimRef
-//   - of a Pod, nodeName, priority, the volume of its token with its mounts, and default tolerations
+//   - of a Pod, nodeName, priority, overhead, the volume of its token with its mounts, default tolerations, and ephemeral containers, which
+//     no new Pod may have
 //   - of a Job without manualSelector, the selector and its labels
 //   - of a Namespace, spec
 //
@@ -97,7 +98,7 @@ func cleanService(spec map[string]any) {
 const tokenVolume = "kube-api-access-"
 
 func cleanPod(spec map[string]any) {
-	remove(spec, "nodeName", "serviceAccount", "priority")
+	remove(spec, "nodeName", "serviceAccount", "priority", "overhead", "ephemeralContainers")
 	removeDefault(spec, "enableServiceLinks", true)
 	removeDefault(spec, "preemptionPolicy", "PreemptLowerPriority")
 	isToken := func(named map[string]any) bool {

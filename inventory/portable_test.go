@@ -59,9 +59,10 @@ func TestPortable_RemovesWhatServersSet(t *testing.T) {
 		},
 		"pod": {
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"nodeName":"n","priority":0,"enableServiceLinks":false,
+				"ephemeralContainers":[{"name":"debugger"}],"overhead":{"cpu":"250m"},"runtimeClassName":"kata",
 				"volumes":[{"name":"kube-api-access-x"}],"containers":[{"name":"c","volumeMounts":[{"name":"kube-api-access-x"},{"name":"own"}]}],
 				"tolerations":[{"key":"node.kubernetes.io/not-ready","tolerationSeconds":300},{"key":"node.kubernetes.io/unreachable","tolerationSeconds":5}]}}`,
-			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"enableServiceLinks":false,
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"enableServiceLinks":false,"runtimeClassName":"kata",
 				"containers":[{"name":"c","volumeMounts":[{"name":"own"}]}],
 				"tolerations":[{"key":"node.kubernetes.io/unreachable","tolerationSeconds":5}]}}`,
 		},
