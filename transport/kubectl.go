@@ -146,8 +146,9 @@ func (k *kubectlProxy) run(cmd *exec.Cmd) {
 	k.dir.KillServers() // leftovers of a wrapper
 }
 
+// namespace returns the namespace of kubectl's context. An extension of the cluster may have a field of this name, too.
 func (k *kubectlProxy) namespace(ctx context.Context) (string, error) {
-	cmd := k.command(ctx, "config", "view", "--minify", "-o", "jsonpath={..namespace}")
+	cmd := k.command(ctx, "config", "view", "--minify", "-o", "jsonpath={.contexts[0].context.namespace}")
 	var stderr errorLines
 	cmd.Stderr = &stderr
 	output, err := cmd.Output()

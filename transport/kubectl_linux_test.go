@@ -41,7 +41,11 @@ func TestKubectlProcess(*testing.T) {
 			_, _ = io.WriteString(os.Stderr, "token s3cret\nerror: context was not found\n")
 			os.Exit(1)
 		}
-		fmt.Print("shop")
+		namespaces := "plugin shop" // all of the cluster's extension and of the context
+		if args[len(args)-1] == "jsonpath={.contexts[0].context.namespace}" {
+			namespaces = "shop"
+		}
+		fmt.Print(namespaces)
 		os.Exit(0)
 	}
 	socket, _ := strings.CutPrefix(args[1], "--unix-socket=")
