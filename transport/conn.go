@@ -43,7 +43,8 @@ func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 		own.Transport = http.DefaultTransport
 	}
 	own.CheckRedirect = credential.CheckRedirect
-	conn := &Conn{base: base, http: &own, warnings: &warningSet{}, check: &credentialCheck{running: make(chan struct{}, 1)}, closeIdle: own.CloseIdleConnections}
+	unwrapped := own // a wrapper need not close idle connections
+	conn := &Conn{base: base, http: &own, warnings: &warningSet{}, check: &credentialCheck{running: make(chan struct{}, 1)}, closeIdle: unwrapped.CloseIdleConnections}
 	if opts != nil {
 		conn.options = *opts
 	}

@@ -191,6 +191,27 @@ func TestConn_PresentsCertificateOfUnlistedIssuer(t *testing.T) {
 	assert.Equal(t, "ann", string(body))
 }
 
+// closable counts the calls of CloseIdleConnections.
+type closable struct {
+	http.RoundTripper
+	closed int
+}
+
+func (c *closable) CloseIdleConnections() { c.closed++ }
+
+func TestNew_CloseOfWrappedTransport(t *testing.T) {
+	for name, wrap := range map[string]func(http.RoundTripper) http.RoundTripper{
+		"without a wrapper": nil,
+		"with a wrapper":    func(next http.RoundTripper) http.RoundTripper { return roundTripper(next.RoundTrip) },
+	} {
+		inner := &closable{}
+		conn, err := transport.New("http://server", &http.Client{Transport: inner}, &transport.Options{WrapTransport: wrap})
+		require.NoError(t, err)
+		conn.Close()
+		assert.Equal(t, 1, inner.closed, name)
+	}
+}
+
 func TestOpen_KeepsEscapedServerPath(t *testing.T) {
 	var uri string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { uri = r.RequestURI }))
