@@ -48,8 +48,8 @@ type Authenticator struct {
 	oauth  *oauth2.Config // remembers the issuer's authentication style for the client secret
 	// refreshToken and idToken are the newest tokens. Only fetch uses them, and fetches are sequential.
 	refreshToken, idToken string
-	// stored is the last refresh token of LoadTokens or SaveTokens. refreshToken is newer if saving failed.
-	stored string
+	// stored and storedIDToken are the last tokens of LoadTokens or SaveTokens. refreshToken and idToken are newer if saving failed.
+	stored, storedIDToken string
 
 	mu sync.Mutex
 	// combined is token with the certificate.
@@ -59,7 +59,7 @@ type Authenticator struct {
 // New validates cfg and uses its ID token until the token expires.
 func New(cfg Config) (*Authenticator, error) {
 	a := &Authenticator{
-		cfg: cfg, refreshToken: cfg.RefreshToken, idToken: cfg.IDToken, stored: cfg.RefreshToken,
+		cfg: cfg, refreshToken: cfg.RefreshToken, idToken: cfg.IDToken, stored: cfg.RefreshToken, storedIDToken: cfg.IDToken,
 		oauth: &oauth2.Config{ClientID: cfg.ClientID, ClientSecret: cfg.ClientSecret},
 	}
 	a.tokens = &credential.Cache{Name: "a new OIDC token", Fetch: a.fetch, MustComplete: true, Now: time.Now}
@@ -157,6 +157,7 @@ func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, erro
 		return fetched, saveErr
 	}
 	a.stored = a.refreshToken
+	a.storedIDToken = a.idToken
 	return fetched, err
 }
 
@@ -166,16 +167,20 @@ func (a *Authenticator) load(ctx context.Context) *credential.Credential {
 		return nil
 	}
 	idToken, refreshToken, err := a.cfg.LoadTokens(ctx)
-	if err != nil || refreshToken == "" || refreshToken == a.stored {
+	if err != nil {
 		return nil
 	}
-	isNew := idToken != a.idToken
-	a.stored = refreshToken
-	a.refreshToken = refreshToken
-	a.idToken = idToken
+	isNew := idToken != a.storedIDToken && idToken != a.idToken
+	a.storedIDToken = idToken
+	if refreshToken != "" && refreshToken != a.stored { // an issuer may keep the refresh token, or issue none
+		a.stored = refreshToken
+		a.refreshToken = refreshToken
+		a.idToken = idToken
+	}
 	loaded, err := parseIDToken(idToken)
 	if err != nil || !isNew || !a.tokens.IsFresh(loaded.Expires) {
 		return nil
 	}
+	a.idToken = idToken
 	return loaded
 }

@@ -65,6 +65,25 @@ func TestAuthenticator_LoadsTokensOfOtherProcess(t *testing.T) {
 	assert.Equal(t, []string{"rotated"}, refreshTokens(issuer), "the first refresh token was never used")
 }
 
+func TestAuthenticator_LoadsIDTokenAlone(t *testing.T) {
+	for _, refreshToken := range []string{credentials.RefreshToken, ""} { // the issuer keeps it, or has issued none
+		a, issuer, kept, c := storedOIDC(t)
+		a.refreshToken = refreshToken
+		a.stored = refreshToken
+		kept.refreshToken = refreshToken
+		for _, name := range []string{"first", "second"} {
+			kept.idToken = credentials.IDToken(name, c.Now().Add(time.Hour))
+			got, err := a.Credential(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, "Bearer "+kept.idToken, got.Authorization)
+			c.Advance(time.Hour)
+		}
+		assert.Empty(t, issuer.Requests())
+		_, err := a.Credential(t.Context())
+		require.Error(t, err, "the stored ID token has expired, too")
+	}
+}
+
 func TestAuthenticator_LoadsAgainWhenRejected(t *testing.T) {
 	a, issuer, kept, c := storedOIDC(t)
 	good := credentials.IDToken("ann", c.Now().Add(time.Hour))
@@ -86,6 +105,7 @@ func TestAuthenticator_LoadsAgainWhenRejected(t *testing.T) {
 func TestAuthenticator_KeepsTokenNotSaved(t *testing.T) {
 	a, issuer, kept, c := storedOIDC(t)
 	kept.broken = errors.New("disk full")
+	kept.idToken = credentials.IDToken("0", c.Now())
 	issuer.Respond(credentials.IDToken("1", c.Now().Add(time.Hour)), "newer")
 	_, err := a.Credential(t.Context())
 	require.ErrorIs(t, err, kept.broken)
