@@ -117,11 +117,16 @@ func (v *View) targets(ctx context.Context, kinds map[schema.GroupKind]*searched
 	if k == nil {
 		return nil, nil
 	}
-	if isAllowed, err := v.permissions.allows(ctx, k.resource, ref.Namespace); err != nil || !isAllowed {
+	if !k.resource.Namespaced {
+		edge.Namespace = ""
+	} else if edge.Namespace == "" { // nothing is in the namespace of a cluster-scoped object
+		return nil, nil
+	}
+	if isAllowed, err := v.permissions.allows(ctx, k.resource, edge.Namespace); err != nil || !isAllowed {
 		return nil, err
 	}
 	var edges []Edge
-	for entry := range k.cache.All(ref.Namespace, ref.Selector) {
+	for entry := range k.cache.All(edge.Namespace, ref.Selector) {
 		edge.Name = entry.Name
 		edge.Entry = v.entry(k, entry)
 		edges = append(edges, edge)

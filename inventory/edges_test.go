@@ -47,18 +47,18 @@ func graph() *scripted.Server {
 	server.Handle("WATCH /api/v1/secrets", stream("v1", "Secret", metadata("a/password/s1"), metadata("b/password/s2")))
 	server.Handle("WATCH /api/v1/services", stream("v1", "Service", metadata("a/web/v1")+`,"spec":{"selector":{"app":"web"}}`, metadata("a/none/v2")+`,"spec":{"selector":5}`))
 	server.Handle("WATCH /api/v1/serviceaccounts", stream("v1", "ServiceAccount", metadata("a/robot/a1")))
-	server.Handle("WATCH /api/v1/nodes", stream("v1", "Node", metadata("/n/n1", owner("ReplicaSet", "web", "r1"))))
+	server.Handle("WATCH /api/v1/nodes", stream("v1", "Node", metadata("/n/n1", `"labels":{"zone":"z"}`, owner("ReplicaSet", "web", "r1"))))
 	server.Handle("WATCH /apis/apps/v1/deployments", stream("apps/v1", "Deployment", metadata("a/web/d1")))
 	server.Handle("WATCH /apis/apps/v1/replicasets", stream("apps/v1", "ReplicaSet", metadata("a/web/r1", owner("Deployment", "web", "d1"))))
 	server.Handle("WATCH /apis/autoscaling/v2/horizontalpodautoscalers", stream("autoscaling/v2", "HorizontalPodAutoscaler",
 		metadata("a/web/h1")+`,"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}`))
 	server.Handle("WATCH /apis/policy/v1/poddisruptionbudgets", stream("policy/v1", "PodDisruptionBudget",
 		metadata("a/web/b1")+`,"spec":{"selector":{"matchExpressions":[{"key":"app","operator":"Exists"}]}}`))
-	server.Handle("WATCH /apis/rbac.authorization.k8s.io/v1/clusterroles", stream("rbac.authorization.k8s.io/v1", "ClusterRole", metadata("/view/c1")))
+	server.Handle("WATCH /apis/rbac.authorization.k8s.io/v1/clusterroles", stream("rbac.authorization.k8s.io/v1", "ClusterRole", metadata("/view/c1")+`,"pods":{"app":"web"}`))
 	server.Handle("WATCH /apis/rbac.authorization.k8s.io/v1/rolebindings", stream("rbac.authorization.k8s.io/v1", "RoleBinding",
 		metadata("b/view/rb")+`,"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},
 			"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"robot"},{"kind":"ServiceAccount","name":"robot","namespace":"a"}]`))
-	server.Handle("WATCH /apis/shop.example/v1/carts", stream("shop.example/v1", "Cart", metadata("a/full/f1")+`,"spec":{"payment":"password"}`))
+	server.Handle("WATCH /apis/shop.example/v1/carts", stream("shop.example/v1", "Cart", metadata("a/full/f1")+`,"spec":{"payment":"password","zones":{"zone":"z"}}`))
 	return server
 }
 
@@ -79,9 +79,13 @@ func TestView_Edges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := start(t, graph(), nil)
 		require.NoError(t, c.WaitForSync(t.Context()))
-		relations := append(relation.BuiltIn(), relation.Relation{
-			Name: "pays", From: schema.GroupKind{Group: "shop.example", Kind: "Cart"}, To: schema.GroupKind{Kind: "Secret"}, Field: "spec.payment",
-		})
+		cart := schema.GroupKind{Group: "shop.example", Kind: "Cart"}
+		relations := append(relation.BuiltIn(),
+			relation.Relation{Name: "pays", From: cart, To: schema.GroupKind{Kind: "Secret"}, Field: "spec.payment"},
+			relation.Relation{Name: "ships", From: cart, To: schema.GroupKind{Kind: "Node"}, Field: "spec.zones", IsSelector: true},
+			relation.Relation{ // nothing is in the namespace of a cluster-scoped object
+				Name: "allows", From: schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, To: schema.GroupKind{Kind: "Pod"}, Field: "pods", IsSelector: true,
+			})
 		object := func(uid string) *unstructured.Lazy {
 			page, err := c.Query(t.Context(), &inventory.Query{UID: types.UID(uid)})
 			require.NoError(t, err)
@@ -99,7 +103,8 @@ func TestView_Edges(t *testing.T) {
 			"b1": {"selects Pod a/late", "selects Pod a/web"},
 			"h1": {"scales Deployment.apps a/web"},
 			"rb": {"binds ClusterRole.rbac.authorization.k8s.io /view", "binds ServiceAccount a/robot"},
-			"f1": {"pays Secret a/password"},
+			"f1": {"pays Secret a/password", "ships Node /n"},
+			"c1": {},
 		} {
 			edges, err := c.Edges(t.Context(), object(uid), relations)
 			require.NoError(t, err)
@@ -113,7 +118,7 @@ func TestView_Edges(t *testing.T) {
 			"s1": {"mounts Pod a/web", "refers Pod a/web", "pays Cart.shop.example a/full"},
 			"s2": {},
 			"p2": {"selects Service a/web", "selects PodDisruptionBudget.policy a/web"},
-			"n1": {"refers Pod a/web"},
+			"n1": {"refers Pod a/web", "ships Cart.shop.example a/full"},
 			"d1": {"scales HorizontalPodAutoscaler.autoscaling a/web"},
 			"a1": {"refers Pod a/web", "binds RoleBinding.rbac.authorization.k8s.io b/view"},
 			"c1": {"binds RoleBinding.rbac.authorization.k8s.io b/view"},

@@ -24,7 +24,8 @@ type Relation struct {
 	// with the fields name, kind, namespace and group, apiGroup or apiVersion. All but name are optional: a map with a kind different
 	// from To is no reference of this relation.
 	Field string
-	// IsSelector reports that the value of Field is a label selector or a map of labels. It selects objects in the same namespace.
+	// IsSelector reports that the value of Field is a label selector or a map of labels. It selects objects in the same namespace, or
+	// of a cluster-scoped kind.
 	IsSelector bool
 }
 
