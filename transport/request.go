@@ -182,7 +182,7 @@ func (c *Conn) requestURL(req *Request) (*url.URL, error) {
 		return nil, fmt.Errorf("request path %q: it must begin with a slash", path)
 	}
 	target, err := url.Parse(c.base.String() + req.Path)
-	if err != nil || target.Fragment != "" || target.Host != c.base.Host {
+	if err != nil || strings.Contains(req.Path, "#") || target.Host != c.base.Host { // an empty fragment, too
 		return nil, fmt.Errorf("request path %q: invalid (escape its segments with url.PathEscape, and its query)", path)
 	}
 	switch {

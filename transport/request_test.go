@@ -63,7 +63,7 @@ func TestConn_DoSendsRequestUnchanged(t *testing.T) {
 
 func TestConn_DoRejectsInvalidPath(t *testing.T) {
 	conn := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request left") })
-	for _, path := range []string{"", "api/v1", "/api#fragment", "/api\n", "/%zz", "@127.0.0.2/api", "?token=hidden", "api?token=hidden", "/api?token=hidden#x", "/api?token=hidden\n"} {
+	for _, path := range []string{"", "api/v1", "/api#fragment", "/api/v1/pods/#", "/api\n", "/%zz", "@127.0.0.2/api", "?token=hidden", "api?token=hidden", "/api?token=hidden#x", "/api?token=hidden\n"} {
 		_, err := conn.Do(t.Context(), &transport.Request{Path: path})
 		require.ErrorContains(t, err, "request path", "path %q", path)
 		assert.NotContains(t, err.Error(), "hidden")
