@@ -90,7 +90,7 @@ func parseServer(server string) (*url.URL, error) {
 		return nil, fmt.Errorf("server URL %q: invalid (it must look like https://host:port)", sanitize.URL(server))
 	case base.User != nil:
 		return nil, fmt.Errorf("server URL %s: it has a user (use Config.Username and Password)", sanitize.URL(server))
-	case base.RawQuery != "" || base.Fragment != "":
+	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "":
 		return nil, fmt.Errorf("server URL %s: it has a query or a fragment (leave them out)", sanitize.URL(server))
 	}
 	// %2F stays as it is: an escaped slash is not a separator.

@@ -108,6 +108,7 @@ func TestOpen_RejectsInvalidConfig(t *testing.T) {
 		"a password in the URL":     {&transport.Config{Server: "https://ann:s3cret@127.0.0.1"}, "it has a user"},
 		"a broken URL":              {&transport.Config{Server: "https://ann:s3cret@%zz"}, "must look like https://host:port"},
 		"a query":                   {&transport.Config{Server: at + "?a=s3cret"}, "has a query"},
+		"an empty query":            {&transport.Config{Server: at + "?"}, "has a query"},
 		"CA of no certificates":     {&transport.Config{Server: at, CAData: []byte("s3cret")}, "no PEM certificate"},
 		"missing CA file":           {&transport.Config{Server: at, CAFile: "/missing/ca"}, "/missing/ca"},
 		"CA and insecure":           {&transport.Config{Server: at, CAData: certificate, Insecure: true}, "exclude each other"},
