@@ -30,7 +30,9 @@ func remove(value any, fields, kept map[string]any) any {
 }
 
 // compareDescending sorts a larger index, i:10, before a smaller one: the removal of an item changes the indexes behind it.
-func compareDescending(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b, a)) }
+func compareDescending(a, b string) int {
+	return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b, a))
+}
 
 // withoutKey returns the paths in a list item without the fields of its key.
 func withoutKey(fields map[string]any, name string) map[string]any {
