@@ -173,10 +173,10 @@ func (e *environment) state(t *testing.T, obj *manifest.Object) (object string, 
 	}
 	if kind := live.GetKind(); kind == "Deployment" || kind == "HorizontalPodAutoscaler" { // their controllers write it at any time
 		delete(live.Object, "status")
-	}
-	if live.GetKind() == "Deployment" {
-		_, err := unstructured.Delete(live, "metadata", "annotations", "deployment.kubernetes.io/revision")
-		require.NoError(t, err)
+		for _, name := range []string{"deployment.kubernetes.io/revision", "autoscaling.alpha.kubernetes.io/conditions"} { // the second in v1
+			_, err := unstructured.Delete(live, "metadata", "annotations", name)
+			require.NoError(t, err)
+		}
 		if len(live.GetAnnotations()) == 0 {
 			delete(metadata, "annotations")
 		}

@@ -68,12 +68,9 @@ func (c *checker) event(event object, reporting string) {
 	own := nested.String(event, "metadata", "namespace")
 	namespace := nested.String(event, "involvedObject", "namespace")
 	isNew := nested.String(event, "eventTime") != ""
-	var matches bool
-	switch {
-	case namespace == "":
+	matches := isNew || own == namespace
+	if namespace == "" {
 		matches = own == metav1.NamespaceDefault || isNew && own == metav1.NamespaceSystem
-	default:
-		matches = isNew || own == namespace
 	}
 	if !matches {
 		c.invalid(field.NewPath("involvedObject", "namespace"), namespace, "does not match event.namespace")

@@ -40,7 +40,7 @@ func TestWriter_EventsOfBothGroupsAsOnServer(t *testing.T) {
 		}
 		page, err := handles["core"].ListPage(t.Context(), nil)
 		require.NoError(t, err)
-		start := page.ListMeta.ResourceVersion
+		start := page.ResourceVersion
 		const last = "new-series"
 		for _, name := range slices.Sorted(maps.Keys(events)) {
 			fields := events[name]
