@@ -41,7 +41,7 @@ func TestDocuments_FiguresEqualThePage(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		figures := documentFigure.FindAllStringSubmatch(string(text), -1)
-		assert.Equal(t, strings.Count(string(text), "<!-- bench "), len(figures), path)
+		assert.Len(t, figures, strings.Count(string(text), "<!-- bench "), path)
 		for _, figure := range figures {
 			assert.Equal(t, shown[figure[1]], figure[2], "%s: %s", path, figure[1])
 			count++

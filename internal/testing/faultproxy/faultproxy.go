@@ -118,7 +118,8 @@ func (p *Proxy) WithoutWatchList() {
 	p.noWatchList = true
 }
 
-// Lose drops JSON watch events with a text, such as the name of an object. "" drops none.
+// Lose drops JSON watch events with a text, such as the name of an object. "" drops none. Watches from before the first call may be
+// compressed, and lose none.
 func (p *Proxy) Lose(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,6 +273,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 	}
 	request.Header = r.Header.Clone()
 	request.Header.Set("Authorization", "Bearer "+p.token)
+	if p.isLosing() {
+		request.Header.Del("Accept-Encoding") // Kubernetes 1.37 compresses watches
+	}
 	response, err := p.client.Do(request)
 	if err != nil {
 		panic(http.ErrAbortHandler) // as if the server itself were unreachable
