@@ -203,13 +203,13 @@ func (c *Cache) update(snapshot *discovery.Snapshot, isRefreshed bool, start fun
 		switch k := c.kinds[name]; {
 		case k == nil:
 			c.kinds[name] = start(resource)
-		case k.resource.GVR == resource.GVR && k.isSame(resource) && (k.isLimited || k.hasStatus == c.hasStatus(resource)):
+		case k.isSame(resource) && k.fits(resource):
 			k.resource = resource
-			if next := c.next[name]; next != nil && next.resource.GVR != resource.GVR {
+			if next := c.next[name]; next != nil && !next.fits(resource) {
 				c.replaceNext(name, nil)
 			}
 		case k.isSame(resource):
-			if next := c.next[name]; next == nil || next.resource.GVR != resource.GVR || next.hasStatus != c.hasStatus(resource) {
+			if next := c.next[name]; next == nil || !next.fits(resource) {
 				c.replaceNext(name, start(resource))
 			}
 		default: // a new definition with the same name
@@ -225,8 +225,7 @@ func (c *Cache) update(snapshot *discovery.Snapshot, isRefreshed bool, start fun
 	c.notify()
 }
 
-// hasStatus reports whether the readiness of a resource's objects depends on its subresource status. If that changes, the kind gets a
-// successor with a new index; a limited kind keeps its index.
+// hasStatus reports whether the readiness of a resource's objects depends on its subresource status.
 func (c *Cache) hasStatus(resource *discovery.Resource) bool {
 	_, found := resource.Subresource("status")
 	return found && !c.opts.Metadata

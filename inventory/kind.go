@@ -95,6 +95,11 @@ func newKind(ctx context.Context, owner *Cache, resource *discovery.Resource, na
 	return k
 }
 
+// fits reports whether the kind has the version of a resource, and its index the subresource status. A limited kind keeps its index.
+func (k *kind) fits(resource *discovery.Resource) bool {
+	return k.resource.GVR == resource.GVR && (k.isLimited || k.hasStatus == k.owner.hasStatus(resource))
+}
+
 // notLasting is the value of indexReadiness for a status that changes with time alone: it is computed when it is read.
 const notLasting readiness.Status = ""
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,5 +253,38 @@ func TestCache_ReadinessAfterNewSubresource(t *testing.T) {
 			time.Sleep(untilRefreshed)
 		}
 		assert.Equal(t, 4, watches(server, "/apis/shop.example/v1/carts"), "at the start and after each change")
+	})
+}
+
+// TestCache_SubresourceComesAndGoes has a definition that loses the subresource status before the list with it has ended.
+func TestCache_SubresourceComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const carts = "shop.example/v1 carts cart Cart\n"
+		server := scripted.New(carts)
+		var isSlow atomic.Bool
+		release := make(chan struct{})
+		respond := stream("shop.example/v1", "Cart", metadata("a/full/8"))
+		server.Handle("WATCH /apis/shop.example/v1/carts", func(w http.ResponseWriter, r *http.Request) {
+			if isSlow.Load() {
+				select {
+				case <-release:
+				case <-r.Context().Done():
+				}
+			}
+			respond(w, r)
+		})
+		c, _ := start(t, server, nil)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		isSlow.Store(true)
+		server.Serve(carts + "shop.example/v1 carts/status Cart get,patch,update")
+		time.Sleep(untilRefreshed)
+		require.Equal(t, 2, watches(server, "/apis/shop.example/v1/carts"))
+		server.Serve(carts)
+		time.Sleep(untilRefreshed)
+		close(release)
+		time.Sleep(time.Second)
+		page, err := c.Query(t.Context(), &inventory.Query{Readiness: readiness.Current})
+		require.NoError(t, err)
+		assert.Len(t, page.Entries, 1)
 	})
 }

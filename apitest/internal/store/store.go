@@ -234,8 +234,9 @@ func (s *Store) History(key Key) []Event {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var events []Event
-	key.Group = resourceOf(key.Group, key.Resource).group
-	c := s.resources[resourceOf(key.Group, key.Resource)]
+	id := resourceOf(key.Group, key.Resource)
+	key.Group = id.group
+	c := s.resources[id]
 	if c == nil {
 		return nil
 	}
