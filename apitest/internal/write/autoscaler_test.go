@@ -16,14 +16,14 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// autoscalers returns the handles of both versions of horizontal pod autoscalers.
-func autoscalers(t *testing.T, s *compare.Server) map[string]*dynamic.Resource {
+// handlesOf returns the handles of versions of a kind in the server's namespace.
+func handlesOf(t *testing.T, s *compare.Server, versions map[string]schema.GroupVersionKind) map[string]*dynamic.Resource {
 	t.Helper()
 	handles := map[string]*dynamic.Resource{}
-	for _, version := range []string{"v1", "v2"} {
-		resource, err := s.ForKind(t.Context(), schema.GroupVersionKind{Group: "autoscaling", Version: version, Kind: "HorizontalPodAutoscaler"})
+	for name, gvk := range versions {
+		resource, err := s.ForKind(t.Context(), gvk)
 		require.NoError(t, err)
-		handles[version] = resource.Namespace(s.Namespace)
+		handles[name] = resource.Namespace(s.Namespace)
 	}
 	return handles
 }
@@ -74,7 +74,10 @@ func TestWriter_AutoscalerVersionsAsOnServer(t *testing.T) {
 		{"type":"ContainerResource","containerResource":{"name":"cpu","container":"c","current":{"averageValue":"4"}}}]}}`
 	compare.Responses(t, nil, 100, func(t *testing.T, s *compare.Server) map[string]string {
 		all := map[string]string{}
-		handles := autoscalers(t, s)
+		handles := handlesOf(t, s, map[string]schema.GroupVersionKind{
+			"v1": {Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"},
+			"v2": {Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+		})
 		for name, spec := range specs {
 			record := func(what string, obj *unstructured.Object, err error) {
 				all[name+" "+what] = s.Outcome(withoutIdentity(obj), err)

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest/internal/testing/compare"
-	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -32,12 +31,10 @@ func TestWriter_EventsOfBothGroupsAsOnServer(t *testing.T) {
 	}
 	compare.Responses(t, nil, 50, func(t *testing.T, s *compare.Server) map[string]string {
 		all := map[string]string{}
-		handles := map[string]*dynamic.Resource{}
-		for name, group := range map[string]string{"core": "", "new": "events.k8s.io"} {
-			resource, err := s.ForKind(t.Context(), schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Event"})
-			require.NoError(t, err)
-			handles[name] = resource.Namespace(s.Namespace)
-		}
+		handles := handlesOf(t, s, map[string]schema.GroupVersionKind{
+			"core": {Version: "v1", Kind: "Event"},
+			"new":  {Group: "events.k8s.io", Version: "v1", Kind: "Event"},
+		})
 		page, err := handles["core"].ListPage(t.Context(), nil)
 		require.NoError(t, err)
 		start := page.ResourceVersion
