@@ -157,7 +157,7 @@ func TestRun_SurvivesRestartsWithRBACRights(t *testing.T) {
 			_ = response.Body.Close()
 		}
 		return true
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 
 	group := unique("rbac")
 	_, until := live(t, conn, group)

@@ -144,7 +144,7 @@ func (e *environment) awaitStorage(t *testing.T, version string) {
 		assert.Equal(c, version, e.stored(t)[name])
 		_, err = e.gears(version).Delete(t.Context(), name, nil)
 		require.NoError(c, err)
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // stored returns the versions of the objects in etcd.

@@ -94,7 +94,7 @@ func TestMigrate_ContinuesAfterFailedObjects(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		result, err = storagemigration.Migrate(t.Context(), e.client, e.name, byClient)
 		require.NoError(c, err)
-	}, 20*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	assert.Equal(t, 1, result.Rewritten)
 	assert.Equal(t, []string{"v2"}, e.storedVersions(t))
 }
@@ -125,7 +125,7 @@ spec: {policyName: GROUP, validationActions: [Deny]}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := e.gears("v1").Patch(t.Context(), name, types.MergePatchType, []byte("{}"), &metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		require.Error(c, err)
-	}, 20*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	return func() {
 		_, err := client.Resource(t, e.client, "validatingadmissionpolicybindings").Delete(t.Context(), e.group, nil)
 		require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestMigrate_MovesManagedFields(t *testing.T) {
 				e.removeVersions(t, "v2")
 				require.EventuallyWithT(t, func(c *assert.CollectT) {
 					assert.ErrorContains(c, e.apply(t, "v2", `{"count": 2}`), "request to convert CR to an invalid group/version")
-				}, 10*time.Second, 50*time.Millisecond)
+				}, time.Minute, 50*time.Millisecond)
 			}
 			result, err := storagemigration.Migrate(t.Context(), e.client, e.name, byClient)
 			require.NoError(t, err)

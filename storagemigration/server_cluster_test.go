@@ -99,7 +99,7 @@ func TestMigrate_ServerFailsAfterInterruption(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err = storagemigration.Migrate(t.Context(), e.client, e.name, byClient)
 		require.NoError(c, err)
-	}, 20*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	assert.Equal(t, map[string]int{"v2": 2}, count(e.stored(t)))
 }
 

@@ -266,7 +266,7 @@ func TestConn_CloseAfterCanceledWatch(t *testing.T) {
 		cancel()
 		_ = response.Body.Close()
 		conn.Close()
-		require.Eventually(t, func() bool { return poolOf(conn).open.Load() == 0 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return poolOf(conn).open.Load() == 0 }, time.Minute, time.Millisecond)
 	}
 }
 
@@ -298,5 +298,5 @@ func TestConn_CloseWhileDialing(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	close(ended)
 	<-dialed
-	require.Eventually(t, func() bool { return poolOf(conn).open.Load() == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return poolOf(conn).open.Load() == 0 }, time.Minute, time.Millisecond)
 }

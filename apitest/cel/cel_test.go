@@ -96,7 +96,7 @@ func TestRules_AsRealServer(t *testing.T) {
 		require.NotNil(t, server.Write(t, http.MethodPost, definitionsPath, nil, object(t, ruled)).Object)
 		require.Eventually(t, func() bool {
 			return server.Write(t, http.MethodGet, "/apis/cel.example.com/v1/ruleds", nil, nil).Object != nil
-		}, 20*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 	}
 	t.Cleanup(func() { theirs.Delete(t, definitionsPath+"/ruleds.cel.example.com") })
 	rejected := 0

@@ -44,7 +44,7 @@ func TestRules_DefinitionCheckAsRealServer(t *testing.T) {
 		require.EventuallyWithT(t, func(ct *assert.CollectT) {
 			_, err := dials.Create(t.Context(), obj, nil)
 			assert.NoError(ct, err)
-		}, 20*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 	}
 
 	proposed := dial(t, group, `, "default": 5`, `, "x-kubernetes-validations": [
@@ -72,7 +72,7 @@ func TestRules_DefinitionCheckAsRealServer(t *testing.T) {
 		require.NoError(ct, err)
 		limit, _, _ := unstructured.Get[int64](obj, "spec", "limit")
 		assert.Equal(ct, int64(5), limit)
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	for name, message := range map[string]string{"valid": "", "even": "size must be odd", "large": "size exceeds limit"} {
 		obj, err := dials.Get(t.Context(), name, nil)
 		require.NoError(t, err)

@@ -105,5 +105,5 @@ func createCorpusObject(t *testing.T, c *dynamic.Client, namespace string, file 
 	require.EventuallyWithT(t, func(ct *assert.CollectT) {
 		_, err := resource.Create(t.Context(), obj, nil)
 		assert.False(ct, apierrors.IsTooManyRequests(err) || apierrors.IsNotFound(err), "%v", err)
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }

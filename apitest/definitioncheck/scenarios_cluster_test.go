@@ -114,7 +114,7 @@ func (u *upgrade) compare(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := u.gears(markerVersion).ListPage(t.Context(), nil)
 		assert.NoError(c, err)
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	for i := range u.objects {
 		for _, v := range u.new.versions {
 			if !v.isUnserved {
@@ -219,7 +219,7 @@ func (u *upgrade) create(t *testing.T, i int, name string) (stored *unstructured
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		stored, err = u.gears(first).Create(t.Context(), obj, nil)
 		assert.NoError(c, err)
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return stored
 }
 

@@ -75,7 +75,7 @@ func text(server *apitest.Server) string {
 
 func await(t *testing.T, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, condition, time.Minute, 5*time.Millisecond)
 }
 
 // TestRun_OnEitherServer runs on apitest or, with APITEST_KUBECONFIG, on a real API server.

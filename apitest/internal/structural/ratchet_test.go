@@ -69,7 +69,7 @@ func TestSchema_RatchetingAsRealServer(t *testing.T) {
 	require.Eventually(t, func() bool { // until the new schema is in force
 		fresh := decoded(t, `{apiVersion: structural.example.com/v1, kind: Ratchet, metadata: {name: two}, spec: {name: long-name}}`)
 		return server.Write(t, http.MethodPost, path, map[string][]string{"dryRun": {"All"}}, fresh).Object == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	compiled := structural.Compile(map[string]any{"type": "object", "properties": map[string]any{"spec": strict}}, nil)
 	check := func(old map[string]any, patch string) {
 		name := old["metadata"].(map[string]any)["name"].(string)

@@ -126,7 +126,7 @@ func prepare(definition map[string]any, i int) definedKind {
 func waitServed(t *testing.T, server *realserver.Server, path string) {
 	require.Eventually(t, func() bool {
 		return server.Write(t, http.MethodGet, path, nil, nil).Object != nil
-	}, 20*time.Second, 20*time.Millisecond, path)
+	}, time.Minute, 20*time.Millisecond, path)
 }
 
 // create returns this package's result.

@@ -205,7 +205,7 @@ func TestConversion_EachFailureAsOnTheServer(t *testing.T) {
 		require.Eventually(c.t, func() bool { // served soon after it is established
 			created := c.request("create v1", "POST", "v1", "?fieldManager=m", "application/json", object(c.plural, "v1", "a", "h"))
 			return created != nil
-		}, 10*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 		c.request("get v1", "GET", "v1", "/a", "application/json", nil)
 		c.request("get v2", "GET", "v2", "/a", "application/json", nil)
 		c.request("create v2", "POST", "v2", "?fieldManager=m", "application/json", object(c.plural, "v2", "b", "h"))
@@ -224,7 +224,7 @@ func TestConversion_VerbsAsOnTheServer(t *testing.T) {
 		for _, version := range []string{"v1", "v2"} {
 			require.Eventually(c.t, func() bool {
 				return c.request("create "+version, "POST", version, "?fieldManager=m", "application/json", object(c.plural, version, version, "h")) != nil
-			}, 10*time.Second, 50*time.Millisecond)
+			}, time.Minute, 50*time.Millisecond)
 			for _, as := range []string{"v1", "v2"} {
 				c.request("get "+version+" as "+as, "GET", as, "/"+version, "application/json", nil)
 			}
@@ -254,7 +254,7 @@ func TestConversion_WatchesAsOnTheServer(t *testing.T) {
 	compareConversion(t, 5, []string{"watched"}, nil, func(c *converted) {
 		require.Eventually(c.t, func() bool {
 			return c.request("create", "POST", "v1", "", "application/json", object(c.plural, "v1", "a", "h")) != nil
-		}, 10*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 		resource := c.Handle(c.t, c.Object(c.t, "apiVersion: conversion.example.com/v2\nkind: Watched\nmetadata: {name: a}"))
 		var events []string
 		for event, err := range resource.Watch(c.t.Context(), &metav1.ListOptions{FieldSelector: "metadata.name!=other"}) {

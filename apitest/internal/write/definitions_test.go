@@ -66,7 +66,7 @@ func (d *definitions) conditions(name string) {
 		object = response.Object
 		protected := strings.HasSuffix(name, "k8s.io")
 		return err == nil && nested.HasCondition(object, "Established") && (!protected || nested.Condition(object, "KubernetesAPIApprovalPolicyConformant") != nil)
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	texts := map[string]string{}
 	for _, condition := range nested.Maps(object, "status", "conditions") {
 		texts[nested.String(condition, "type")] = fmt.Sprint(condition["status"], " ", condition["reason"], " ", condition["message"])

@@ -27,7 +27,9 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	corpus.Definitions(t, 1)                // skips without the corpus, whose kinds are in the mixed set
 	t.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second before it ends
 	var lines, progress bytes.Buffer
-	docs := t.TempDir()
+	readme := filepath.Join(t.TempDir(), "README.md")
+	require.NoError(t, os.WriteFile(readme, []byte("<!-- bench binary-size -->99.9 of client-go's size"), 0o600))
+	docs := filepath.Join(filepath.Dir(readme), "docs")
 	args := []string{
 		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-growth", "10,20,50", "-events", "50", "-changes", "50", "-calls", "3", "-definitions", "5", "-kinds", "2", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
 	}
@@ -66,6 +68,9 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 		assert.Contains(t, string(page), "| "+name+" |")
 		assert.Contains(t, string(drawn), ">"+name+"<")
 	}
+	text, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	assert.Regexp(t, `^<!-- bench binary-size -->0\.\d\d of client-go's size$`, string(text))
 	assert.NotContains(t, string(page), "<no value>")
 	assert.NotContains(t, string(page), "Not measured yet")
 	for _, name := range []string{heapPlotName, syncPlotName, changePlotName} {

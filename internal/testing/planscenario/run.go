@@ -256,7 +256,7 @@ func awaitRejection(t *testing.T, found *dynamic.ManifestObject) {
 	assert.Eventually(t, func() bool {
 		_, err := dryRun.Apply(t.Context(), found.Object, nil)
 		return err != nil
-	}, 10*time.Second, 10*time.Millisecond, "%s is not rejected", found.Object.GetName())
+	}, time.Minute, 10*time.Millisecond, "%s is not rejected", found.Object.GetName())
 }
 
 func (e *environment) assertChange(t *testing.T, change *plan.Change, result applyset.Event) {
