@@ -373,7 +373,7 @@ fuzz: ## fuzz every decoder of every module, each for FUZZTIME (1m)
 	done); done
 
 # One comparison at a time, for instance: make bench BENCH=list-objects PODS=5000; with UPDATE=1 it replaces its group's figures
-# on the page. RESUME=1 continues a whole run that was interrupted.
+# on the page. RESUME=1 continues a whole run that was interrupted: groups measured with another state of the library are measured again.
 BENCH ?=
 PODS ?=
 UPDATE ?=

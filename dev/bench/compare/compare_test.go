@@ -73,6 +73,7 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	assert.Regexp(t, `^<!-- bench binary-size -->0\.\d\d of client-go's size$`, string(text))
 	assert.NotContains(t, string(page), "<no value>")
 	assert.NotContains(t, string(page), "Not measured yet")
+	assert.NotContains(t, string(page), "an earlier state", "of a resumed run")
 	for _, name := range []string{heapPlotName, syncPlotName, changePlotName} {
 		assert.Contains(t, string(page), "("+name+")")
 		assert.FileExists(t, filepath.Join(docs, name))

@@ -67,7 +67,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&opts.kinds, "kinds", 422, "CustomResourceDefinitions of public projects that are served while a kind is explained")
 	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side runs each task; 0 means 3 to 11 times, short tasks more often")
 	flags.StringVar(&opts.docs, "docs", "", "the `folder` of BENCHMARKS.md, its plots and the figures that it is written from; figures of its other pages and of ../README.md are replaced; with -bench, only those are measured again")
-	flags.BoolVar(&opts.resume, "resume", false, "measure only what the figures in the folder of -docs lack, after an interrupted run")
+	flags.BoolVar(&opts.resume, "resume", false, "measure only what the figures in the folder of -docs lack of this state of the library, after an interrupted run")
 	flags.DurationVar(&opts.profileFor, "profileFor", 3*time.Second, "how long to profile each task whose aim is missed, for the page")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -133,12 +133,16 @@ func compare(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
+	if kept.library, err = sides.library(); err != nil {
+		return err
+	}
 	v, err := findVersions(ctx, server)
 	if err != nil {
 		return err
 	}
 	if opts.resume {
-		groups = slices.DeleteFunc(groups, func(g group) bool { return kept.has(g, v) })
+		older := kept.older()
+		groups = slices.DeleteFunc(groups, func(g group) bool { return kept.has(g, v) && !slices.Contains(older, g.name) })
 	}
 	if err := measureAll(ctx, opts, server, sides, groups, v, kept); err != nil {
 		return err

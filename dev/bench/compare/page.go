@@ -47,6 +47,7 @@ type page struct {
 	GrowthCounts                       []int
 	Churn                              []churnRow
 	Missing                            string // unmeasured groups
+	Older                              string // groups measured with another state of the library
 	Managers                           []managerRow
 	HeapPlot, SyncPlot, ChangePlot     string
 	Missed                             []line
@@ -78,8 +79,8 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	growth := slices.DeleteFunc(slices.Clone(opts.growth), func(count int) bool { return isMissing(growthSeries[0].run(count)) })
 	managed := slices.DeleteFunc(slices.Clone(opts.pods), func(count int) bool { after, _ := managerForms[0].runs(count); return isMissing(after) })
 	p := page{
-		Missing: strings.Join(missing, ", "),
-		Day:     kept.days(), Versions: v,
+		Missing: strings.Join(missing, ", "), Older: strings.Join(kept.older(), ", "),
+		Day: kept.days(), Versions: v,
 		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), Plot: plotName,
 		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
 		Growth: growthRows(growth, kept), GrowthCounts: growth, Churn: churnRows(opts.changes, kept), Managers: managerRows(managed, kept),

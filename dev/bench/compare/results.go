@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,7 @@ const resultsName = "benchmarks.json"
 // interrupted run and for measuring a single group again.
 type results struct {
 	path     string // "" means no file
+	library  string // of the groups that are added
 	Groups   map[string]groupResult
 	Profiles []profile
 	PodBytes string // length of a pod of the lists
@@ -56,6 +58,7 @@ type results struct {
 type groupResult struct {
 	Day      string
 	Versions versions
+	Library  string             // of anykind: the SHA-256 of a program with it, shortened
 	Figures  map[string]float64 // by "side/task/figure"
 }
 
@@ -81,7 +84,7 @@ func openResults(docs string) (*results, error) {
 
 // add replaces the figures of a group, and drops the profiles of its tasks.
 func (k *results) add(g group, v versions, figures map[cost]float64) error {
-	one := groupResult{Day: time.Now().UTC().Format(time.DateOnly), Versions: v, Figures: map[string]float64{}}
+	one := groupResult{Day: time.Now().UTC().Format(time.DateOnly), Versions: v, Library: k.library, Figures: map[string]float64{}}
 	for c, value := range figures {
 		one.Figures[c.key()] = value
 	}
@@ -125,6 +128,11 @@ func (k *results) missing(groups []group, v versions) []string {
 		}
 	}
 	return names
+}
+
+// older returns the names of the groups measured with another state of the library than this one.
+func (k *results) older() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.Groups)), func(name string) bool { return k.Groups[name].Library == k.library })
 }
 
 // isMeasured reports whether the figure is kept. A group that was measured before a figure was added lacks it.

@@ -60,6 +60,9 @@ func TestResults_KeptInFile(t *testing.T) {
 	assert.False(t, again.isMeasured(cost{theirs, "wall"}))
 	assert.True(t, again.has(lists, v))
 	assert.False(t, again.has(lists, versions{Go: "go2"}), "measured with another version")
+	assert.Empty(t, again.older())
+	again.library = "changed"
+	assert.Equal(t, []string{"list/50", "watch/50"}, again.older())
 	lists.runs = append(lists.runs, run{"ours", "lazy", 50})
 	assert.False(t, again.has(lists, v), "a run is missing")
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -41,7 +42,7 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 	begin := time.Now()
 	for _, name := range []string{"ours", "theirs", "first/ours", "first/theirs"} {
 		path := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
-		err := program.Build(ctx, "", module+name, path, []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
+		err := program.Build(ctx, "", module+name, path, []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
 		if err != nil {
 			return nil, err
 		}
@@ -56,6 +57,12 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 		return nil, err
 	}
 	return &sides{dir: dir, kubeconfig: kubeconfig, port: address.Port()}, nil
+}
+
+// library returns an identifier of the state of the library, which any change of its code changes.
+func (s *sides) library() (string, error) {
+	program, err := os.ReadFile(filepath.Join(s.dir, "ours"))
+	return fmt.Sprintf("%.6x", sha256.Sum256(program)), err
 }
 
 // task runs a task in a process. The process measures its own figures.
