@@ -3,7 +3,6 @@ package dynamic
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -152,8 +151,8 @@ const (
 
 // ProbeSharding reports whether the server selects the objects of a FollowOptions.Shard itself, with the feature gate
 // ShardedListAndWatch. An error means unknown, such as apierrors.IsForbidden. It lists at most one object: of the handle's resource in
-// a group of Kubernetes itself, and otherwise of the namespaces, because lists of custom resources do not tell. The client remembers the
-// result for ten minutes. Behind a load balancer, the result is that of a single server.
+// a group of Kubernetes itself, and otherwise of the namespaces, because lists of custom resources do not tell. The client remembers a
+// result and a 403 for ten minutes. Behind a load balancer, the result is that of a single server.
 func (e *endpoint) ProbeSharding(ctx context.Context) (isSharded bool, err error) {
 	p := e.shardProbe
 	select {
@@ -166,7 +165,7 @@ func (e *endpoint) ProbeSharding(ctx context.Context) (isSharded bool, err error
 		return p.isSharded, p.err
 	}
 	isSharded, err = e.probeSharding(ctx)
-	if _, isResponse := errors.AsType[*apierrors.StatusError](err); err == nil || isResponse {
+	if err == nil || apierrors.IsForbidden(err) {
 		p.expires = time.Now().Add(shardProbeValidity)
 		p.isSharded = isSharded
 		p.err = err

@@ -206,6 +206,10 @@ func TestHandle_ProbeShardingRemembered(t *testing.T) {
 			response: scripted.Status(http.StatusForbidden, "Forbidden"), err: "probe the shards of ", requests: 1,
 			resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, path: "/api/v1/namespaces",
 		},
+		"failed": {
+			response: scripted.Status(http.StatusInternalServerError, "InternalError"), err: "probe the shards of ", requests: 2,
+			resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, path: "/api/v1/pods",
+		},
 		"no list": {
 			response: scripted.JSON(`[`), err: "GET /api/v1/pods: unexpected EOF", requests: 2,
 			resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, path: "/api/v1/pods",

@@ -77,7 +77,7 @@ func TestConn_RoundTripRejectsOtherHostsAndCredentials(t *testing.T) {
 	assert.NotContains(t, err.Error(), "hidden")
 }
 
-func TestConn_RoundTripWithoutMethodIsGet(t *testing.T) {
+func TestConn_RoundTripWithoutMethodAndHeader(t *testing.T) {
 	var verbs []string
 	conn, err := transport.Open(&transport.Config{Server: "http://127.0.0.1:1", Options: transport.Options{
 		OnAttempt: func(_ context.Context, attempt transport.Attempt) {
@@ -87,7 +87,8 @@ func TestConn_RoundTripWithoutMethodIsGet(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	request := asked(t, "", "http://127.0.0.1:1/api/v1/pods", "")
-	request.Method = "" // http.NewRequest sets it
+	request.Method = "" // http.NewRequest sets both
+	request.Header = nil
 	_, err = conn.RoundTrip(request)
 	require.ErrorContains(t, err, "GET http://127.0.0.1:1/api/v1/pods: ")
 	failed, ok := errors.AsType[*url.Error](err)

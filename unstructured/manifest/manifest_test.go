@@ -172,9 +172,13 @@ func TestDecode_PositionsOfObjects(t *testing.T) {
 func TestReader_StopsReadingStdin(t *testing.T) {
 	in, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	reader := &manifest.Reader{Paths: []string{manifest.Stdin}, In: in}
+	go func() {
+		_, _ = io.WriteString(write, "#") // returns when it is read
+		cancel()
+	}()
+	reader := &manifest.Reader{Paths: []string{"broken.yaml", manifest.Stdin}, FS: fstest.MapFS{"broken.yaml": file("[")}, In: in}
 	_, err := reader.Read(ctx)
+	require.ErrorContains(t, err, "broken.yaml: document 1")
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, write.Close())
 }

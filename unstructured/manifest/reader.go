@@ -66,13 +66,10 @@ func (r Reader) Read(ctx context.Context) ([]*Object, error) {
 	var all []*Object
 	var errs []error
 	for obj, err := range r.All(ctx) {
-		switch {
-		case err == nil:
-			all = append(all, obj)
-		case ctx.Err() != nil:
-			return all, err
-		default:
+		if err != nil {
 			errs = append(errs, err)
+		} else {
+			all = append(all, obj)
 		}
 	}
 	return all, errors.Join(errs...)
