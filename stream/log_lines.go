@@ -107,7 +107,7 @@ func readLines(ctx context.Context, pods *logPods, opts *LogOptions, emit func(L
 				opts.OnStart(source)
 			}
 			err := emitLines(pods.log(ctx, &pod, &container, opts), source, emit)
-			if errors.Is(err, errStopped) || ctx.Err() != nil {
+			if errors.Is(err, errStopped) || err != nil && ctx.Err() != nil {
 				return err
 			}
 			reason, failure := endOf(source, err)

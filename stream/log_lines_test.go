@@ -66,6 +66,26 @@ func TestLogLines_SplitsLongLines(t *testing.T) {
 	})
 }
 
+// The log of the first container is complete: its last line has no line break.
+func TestLogLines_EndedContextBetweenContainers(t *testing.T) {
+	n := &logNode{}
+	app := n.add("web-0", "app")
+	app.lines = append(app.lines, epoch.Format(stampFormat)+" no line break")
+	n.write(n.add("web-1", "app"), epoch, "two")
+	serving(t, n.ServeHTTP, func(t *testing.T, pods pods) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var last error
+		for line, err := range stream.LogLines(ctx, pods, nil) {
+			if last = err; err == nil {
+				assert.Equal(t, "web-0", line.Pod)
+				cancel()
+			}
+		}
+		require.ErrorIs(t, last, context.Canceled)
+	})
+}
+
 func TestLogLines_LongLineWithoutLineBreak(t *testing.T) {
 	s := &logServer{}
 	text := strings.Repeat("x", 100<<10)
