@@ -193,6 +193,10 @@ func (f *Finder) fromFiles(ctx context.Context, args []string, read bool) iter.S
 			find, objects = findAll(ctx, find, objects)
 		}
 		for _, obj := range objects {
+			if ctx.Err() != nil {
+				yield(nil, context.Cause(ctx))
+				return
+			}
 			info, err := find(ctx, obj)
 			if err == nil && read && info.Resource != nil {
 				info.Object, err = info.Resource.Get(ctx, info.Name, nil)
@@ -203,7 +207,7 @@ func (f *Finder) fromFiles(ctx context.Context, args []string, read bool) iter.S
 			if info, err = filter(where, info, err); info == nil && err == nil {
 				continue
 			}
-			if !yield(info, err) || ctx.Err() != nil {
+			if !yield(info, err) || err != nil && ctx.Err() != nil {
 				return
 			}
 		}
