@@ -2,6 +2,8 @@ package resource_test
 
 import (
 	"context"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +12,9 @@ import (
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/resource"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // A loop that ends without an error has handled all objects.
@@ -35,6 +40,35 @@ func TestFinder_FilesAfterContextEnded(t *testing.T) {
 				}
 			}
 			require.ErrorIs(t, failed, want)
+			assert.Equal(t, last, names[len(names)-1])
+		})
+	}
+}
+
+func TestFinder_VisitAfterContextEnded(t *testing.T) {
+	api := scripted.New("/v1 configmaps configmap ConfigMap cm")
+	api.Handle("GET /api/v1/namespaces/shop/configmaps", scripted.JSON(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},
+		"items":[{"metadata":{"name":"one"}},{"metadata":{"name":"two"}}]}`))
+	server := httptest.NewServer(api)
+	defer server.Close()
+	connection := &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"}
+	defer connection.Close()
+	finder := &resource.Finder{Connection: connection, AllowTypes: true}
+	targets, err := finder.Targets(t.Context(), []string{"cm"})
+	require.NoError(t, err)
+	for last, want := range map[string]error{"one": context.Canceled, "two": nil} {
+		t.Run(last, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var names []string
+			found, err := finder.Visit(ctx, targets, func(_ context.Context, _ *dynamic.Resource, obj *unstructured.Object) error {
+				if names = append(names, obj.GetName()); obj.GetName() == last {
+					cancel()
+				}
+				return nil
+			})
+			require.ErrorIs(t, err, want)
+			assert.Len(t, names, found)
 			assert.Equal(t, last, names[len(names)-1])
 		})
 	}

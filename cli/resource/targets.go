@@ -88,6 +88,9 @@ func (f *Finder) Visit(ctx context.Context, targets []Target,
 				errs = append(errs, err)
 				break
 			}
+			if ctx.Err() != nil {
+				return found, errors.Join(append(errs, context.Cause(ctx))...)
+			}
 			keep, err := where.Match(obj)
 			switch {
 			case err != nil:
@@ -99,9 +102,9 @@ func (f *Finder) Visit(ctx context.Context, targets []Target,
 			found++
 			if err := visit(ctx, In(target.Resource, obj), obj); err != nil {
 				errs = append(errs, err)
-			}
-			if ctx.Err() != nil {
-				return found, errors.Join(errs...)
+				if ctx.Err() != nil {
+					return found, errors.Join(errs...)
+				}
 			}
 		}
 	}
