@@ -313,6 +313,9 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 	for i, d := range begun {
 		if waitCtx.Err() != nil {
 			count.Fail(d.target.String())
+			if len(errs) == 0 {
+				errs = append(errs, timeoutError(ctx, d.target, context.Cause(waitCtx)))
+			}
 			continue
 		}
 		display.Update("wait", "%d of %d objects are gone, waiting for %s", i, len(begun), d.target)
