@@ -104,7 +104,7 @@ type logLimit struct {
 	warn func(format string, args ...any)
 
 	mu     sync.Mutex
-	active map[string]bool
+	active map[string]int // admitted runs of each container: a restarted container has two at times
 	warned map[string]bool
 }
 
@@ -112,17 +112,17 @@ func sourceKey(source stream.LogSource) string {
 	return source.Namespace + "/" + source.Pod + "/" + source.Container
 }
 
-// admit reports whether the log of a container may be followed. It counts the log until release.
+// admit reports whether the log of a container's run may be followed. It counts the container until each admitted run is released.
 func (l *logLimit) admit(source stream.LogSource) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := sourceKey(source)
 	if l.active == nil {
-		l.active = map[string]bool{}
+		l.active = map[string]int{}
 		l.warned = map[string]bool{}
 	}
-	if len(l.active) < max(1, l.max) || l.active[key] {
-		l.active[key] = true
+	if len(l.active) < max(1, l.max) || l.active[key] > 0 {
+		l.active[key]++
 		return true
 	}
 	if !l.warned[key] {
@@ -136,7 +136,12 @@ func (l *logLimit) admit(source stream.LogSource) bool {
 func (l *logLimit) release(source stream.LogSource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.active, sourceKey(source))
+	key := sourceKey(source)
+	if l.active[key] > 1 {
+		l.active[key]--
+	} else {
+		delete(l.active, key) // without Follow there is no map
+	}
 }
 
 // painter formats line prefixes, with a color per container if useColor is set.

@@ -98,12 +98,15 @@ func TestLogLimit(t *testing.T) {
 	warned := 0
 	limit := &logLimit{max: 1, warn: func(string, ...any) { warned++ }}
 	one := stream.LogSource{Pod: "one"}
+	limit.release(one) // without Follow
 	two := stream.LogSource{Pod: "two"}
 	assert.True(t, limit.admit(one))
 	assert.True(t, limit.admit(one), "after a restart")
 	assert.False(t, limit.admit(two))
 	assert.False(t, limit.admit(two))
 	assert.Equal(t, 1, warned)
+	limit.release(one)
+	assert.False(t, limit.admit(two), "the log after the restart is still followed")
 	limit.release(one)
 	assert.True(t, limit.admit(two))
 }
