@@ -123,6 +123,9 @@ func (o *waitOptions) await(ctx, waitCtx context.Context, t *resource.Info, cond
 	defer display.Remove(key)
 	for _, condition := range conditions {
 		display.Update(key, "waiting for %s: %s", t, condition.text)
+		if condition.failure != nil {
+			*condition.failure = nil // of the previous object
+		}
 		obj, err := o.awaitOne(ctx, waitCtx, t, condition, func(obj *unstructured.Object) {
 			display.Update(key, "waiting for %s: %s: it is %s", t, condition.text, t.Resource.Readiness(obj))
 		})
