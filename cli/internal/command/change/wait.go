@@ -106,7 +106,7 @@ func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, a
 		default:
 			errs = append(errs, err)
 		}
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			break
 		}
 	}

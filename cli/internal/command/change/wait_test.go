@@ -2,6 +2,8 @@ package change
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
@@ -18,8 +19,9 @@ import (
 	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
-// The expression fails for the first object, and is not met by the second.
-func TestWait_FailedExpressionOfOneObject(t *testing.T) {
+// waitServer serves the ConfigMaps a, with data, and b.
+func waitServer(t *testing.T) *httptest.Server {
+	t.Helper()
 	object := func(name string) string {
 		data := map[string]string{"a": `{"key":"value"}`, "b": "null"}[name]
 		return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `","namespace":"shop","uid":"` + name + `","resourceVersion":"7"},"data":` + data + `}`
@@ -35,18 +37,48 @@ func TestWait_FailedExpressionOfOneObject(t *testing.T) {
 	})
 	api.Handle("WATCH "+collection, scripted.Watch())
 	server := httptest.NewServer(api)
-	defer server.Close()
-	var stdout, stderr bytes.Buffer
+	t.Cleanup(server.Close)
+	return server
+}
+
+// runWait waits for the ConfigMaps of waitServer.
+func runWait(ctx context.Context, t *testing.T, out io.Writer, condition string) result {
+	t.Helper()
+	server := waitServer(t)
+	var stderr bytes.Buffer
 	state := &command.State{
-		Streams:    command.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr},
-		Connection: &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"},
+		Streams:    command.Streams{In: strings.NewReader(""), Out: out, Err: &stderr},
+		Connection: flags.NewConnection(),
 	}
-	root := command.Root(state, &cobra.Command{Use: "anyctl"}, Commands(state)...)
-	root.SetArgs([]string{"wait", "cm", "a", "b", "--for=jsonpath={.data}=x", "--timeout=1s", "-n", "shop", "--kubeconfig", os.DevNull, "--server", server.URL})
-	err := root.ExecuteContext(t.Context())
-	state.Connection.Close()
-	require.Equal(t, 1, exit.Report(&stderr, err))
-	const nested = "jsonpath leads to a nested object or list which is not supported"
-	assert.Equal(t, 1, strings.Count(stderr.String(), nested), "%s", &stderr)
-	assert.Contains(t, stderr.String(), "timed out waiting for the condition on configmaps/b")
+	defer state.Connection.Close()
+	root := command.Root(state, &cobra.Command{Use: "anyctl"}, Commands(state)...) //nolint:contextcheck // commands get ctx from ExecuteContext
+	root.SetArgs([]string{
+		"wait", "cm", "a", "b", "--for=" + condition, "--timeout=1s", "-n", "shop", "--kubeconfig", os.DevNull, "--server", server.URL, "--cache-dir=",
+	})
+	code := exit.Report(&stderr, root.ExecuteContext(ctx))
+	return result{stderr: stderr.String(), code: code}
+}
+
+// The expression fails for the first object, and is not met by the second.
+func TestWait_FailedExpressionOfOneObject(t *testing.T) {
+	r := runWait(t.Context(), t, io.Discard, "jsonpath={.data}=x")
+	assert.Equal(t, 1, r.code)
+	assert.Equal(t, 1, strings.Count(r.stderr, "jsonpath leads to a nested object or list which is not supported"), r.stderr)
+	assert.Contains(t, r.stderr, "timed out waiting for the condition on configmaps/b")
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestWait_InterruptedBetweenObjects(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := writerFunc(func(p []byte) (int, error) { // for the first object
+		cancel()
+		return len(p), nil
+	})
+	r := runWait(ctx, t, out, "create")
+	assert.Equal(t, exit.Interrupted, r.code, r.stderr)
+	assert.Contains(t, r.stderr, `1 of 2 objects met; not met: configmaps "b"`)
 }
