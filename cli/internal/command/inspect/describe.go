@@ -114,6 +114,9 @@ func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *uns
 	if d.showEvents {
 		related.Events, related.MissingEvents = r.events(obj)
 	}
+	if ctx.Err() != nil { // related objects may be missing
+		return context.Cause(ctx)
+	}
 	if d.described++; d.described > 1 {
 		if err := d.Printf("\n\n"); err != nil {
 			return err
