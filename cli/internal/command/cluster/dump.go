@@ -89,6 +89,9 @@ func (o *dumpOptions) run(ctx context.Context) error {
 			o.list(ctx, handle.Namespace(namespace), filepath.Join(namespace, resource.file), visit)
 			for _, pod := range pods {
 				o.fail(o.logs(ctx, handle.Namespace(namespace), pod))
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
 			}
 		}
 	}
