@@ -61,18 +61,22 @@ func (p *pod) containerPorts() (ports []containerPort) {
 	return ports
 }
 
+// namedPort returns the first TCP port with a name. Several containers may have a port of the same name.
 func (p *pod) namedPort(name string) (uint16, error) {
 	var named []string
+	var err error
 	for _, port := range p.containerPorts() {
-		if port.Name == name {
-			if !isTCP(port.Protocol) {
-				return 0, protocolError(name, "pod "+p.Metadata.Name, port.Protocol)
-			}
+		switch {
+		case port.Name == name && isTCP(port.Protocol):
 			return port.ContainerPort, nil
-		}
-		if port.Name != "" {
+		case port.Name == name:
+			err = protocolError(name, "pod "+p.Metadata.Name, port.Protocol)
+		case port.Name != "":
 			named = append(named, portText(port.ContainerPort, port.Protocol, port.Name))
 		}
+	}
+	if err != nil {
+		return 0, err
 	}
 	list := portList(named)
 	if len(named) == 0 {

@@ -48,6 +48,11 @@ func TestPod_NamedPort(t *testing.T) {
 	}
 	_, err := web.namedPort("dns")
 	require.EqualError(t, err, "port dns of pod web-0 is UDP: only TCP can be forwarded")
+	both := decoded[pod](t, `{"spec": {"containers": [{"ports": [{"name": "dns", "containerPort": 53, "protocol": "UDP"}]},
+		{"ports": [{"name": "dns", "containerPort": 5353}]}]}}`)
+	number, err := both.namedPort("dns")
+	require.NoError(t, err, "names are unique within a container only")
+	assert.Equal(t, uint16(5353), number)
 	_, err = web.namedPort("echo")
 	require.EqualError(t, err, `pod web-0 has no port named "echo": its ports are 8080 (http), 53/UDP (dns), 15000 (admin)`)
 	_, err = new(pod).namedPort("echo")
