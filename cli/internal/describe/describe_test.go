@@ -140,6 +140,34 @@ func TestWrite_NodeSumsResources(t *testing.T) {
 	assert.NotContains(t, got, "done")
 }
 
+// The values are those of kubectl's PodRequests and PodLimits.
+func TestPodResources_LikeKubectl(t *testing.T) {
+	const app = `"containers": [{"resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "1", "memory": "1Gi"}}}]`
+	const sidecar = `{"restartPolicy": "Always", "resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "400m"}}}`
+	const setup = `{"resources": {"requests": {"cpu": "600m"}, "limits": {"cpu": "2"}}}`
+	for name, c := range map[string]struct{ spec, requests, limits string }{
+		"containers":             {app, "500m", "1"},
+		"with a sidecar":         {app + `, "initContainers": [` + sidecar + `]`, "700m", "1400m"},
+		"sidecar after an init":  {app + `, "initContainers": [` + setup + `,` + sidecar + `]`, "700m", "2"},
+		"sidecar before an init": {app + `, "initContainers": [` + sidecar + `,` + setup + `]`, "800m", "2400m"},
+		"of the pod":             {app + `, "resources": {"requests": {"cpu": "3"}, "limits": {"cpu": "4", "example.com/gpu": "1"}}`, "3", "4"},
+		"limits of the pod":      {app + `, "resources": {"limits": {"cpu": "4"}}`, "500m", "4"},
+		"with overhead":          {app + `, "overhead": {"cpu": "100m", "ephemeral-storage": "1Gi"}`, "600m", "1100m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj, err := unstructured.Decode([]byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {` + c.spec + `}}`))
+			require.NoError(t, err)
+			used := podResources(obj.Object)
+			assert.Equal(t, c.requests, used["cpu"].requests.String())
+			assert.Equal(t, c.limits, used["cpu"].limits.String())
+			assert.NotContains(t, used, "example.com/gpu")
+			if storage := used["ephemeral-storage"]; storage != nil {
+				assert.True(t, storage.limits.IsZero())
+			}
+		})
+	}
+}
+
 func TestWrite_Events(t *testing.T) {
 	event := func(fields string) *unstructured.Object {
 		obj, err := unstructured.Decode([]byte(`{"apiVersion": "v1", "kind": "Event", "metadata": {}, ` + fields + `}`))

@@ -140,48 +140,79 @@ func nodePodsFields(node map[string]any, pods []*unstructured.Object, now time.T
 	}
 }
 
-// podResources returns the requests and limits of a pod: max(sum over containers and sidecars, largest init container), plus
-// spec.overhead for requests.
-func podResources(pod map[string]any) map[string]*total {
-	sum := map[string]*total{}
-	initMax := map[string]*total{}
-	at := func(totals map[string]*total, name string) *total {
-		if totals[name] == nil {
-			totals[name] = &total{}
-		}
-		return totals[name]
+// podTotals maps names of resources to the totals of a pod.
+type podTotals map[string]*total
+
+func (p podTotals) at(name string) *total {
+	if p[name] == nil {
+		p[name] = &total{}
 	}
-	add := func(container any) {
-		for name, value := range nested.Map(container, "resources", "requests") {
-			at(sum, name).requests.Add(quantity(value))
-		}
-		for name, value := range nested.Map(container, "resources", "limits") {
-			at(sum, name).limits.Add(quantity(value))
-		}
+	return p[name]
+}
+
+// add adds the resources of a container.
+func (p podTotals) add(container any) {
+	for name, value := range nested.Map(container, "resources", "requests") {
+		p.at(name).requests.Add(quantity(value))
 	}
+	for name, value := range nested.Map(container, "resources", "limits") {
+		p.at(name).limits.Add(quantity(value))
+	}
+}
+
+// podResources returns the requests and limits of a pod: max(sum over containers and sidecars, largest sum of an init container and the
+// sidecars before it). spec.resources overrides both. spec.overhead is added to requests and to existing limits.
+func podResources(pod map[string]any) podTotals {
+	sum := podTotals{}
 	for _, container := range nested.List(pod, "spec", "containers") {
-		add(container)
+		sum.add(container)
 	}
+	initMax := podTotals{}
+	var sidecars []any
 	for _, container := range nested.List(pod, "spec", "initContainers") {
 		if textAt(container, "restartPolicy") == "Always" { // a sidecar
-			add(container)
+			sum.add(container)
+			sidecars = append(sidecars, container)
 			continue
 		}
-		for name, value := range nested.Map(container, "resources", "requests") {
-			at(initMax, name).requests = larger(at(initMax, name).requests, quantity(value))
+		needed := podTotals{}
+		needed.add(container)
+		for _, sidecar := range sidecars {
+			needed.add(sidecar)
 		}
-		for name, value := range nested.Map(container, "resources", "limits") {
-			at(initMax, name).limits = larger(at(initMax, name).limits, quantity(value))
+		initMax.enlarge(needed)
+	}
+	sum.enlarge(initMax)
+	for name, value := range nested.Map(pod, "spec", "resources", "requests") {
+		if isOfPods(name) {
+			sum.at(name).requests = quantity(value)
 		}
 	}
-	for name, t := range initMax {
-		at(sum, name).requests = larger(at(sum, name).requests, t.requests)
-		at(sum, name).limits = larger(at(sum, name).limits, t.limits)
+	for name, value := range nested.Map(pod, "spec", "resources", "limits") {
+		if isOfPods(name) {
+			sum.at(name).limits = quantity(value)
+		}
 	}
 	for name, value := range nested.Map(pod, "spec", "overhead") {
-		at(sum, name).requests.Add(quantity(value))
+		sum.at(name).requests.Add(quantity(value))
+		if !sum.at(name).limits.IsZero() {
+			sum.at(name).limits.Add(quantity(value))
+		}
 	}
 	return sum
+}
+
+// isOfPods reports whether spec.resources of a pod may have a resource.
+func isOfPods(name string) bool {
+	return name == "cpu" || name == "memory" || strings.HasPrefix(name, "hugepages-")
+}
+
+// enlarge sets each total to the maximum of both.
+func (p podTotals) enlarge(other podTotals) {
+	for name, t := range other {
+		p.at(name).requests = larger(p.at(name).requests, t.requests)
+		p.at(name).limits = larger(p.at(name).limits, t.limits)
+	}
 }
 
 func larger(a, b resource.Quantity) resource.Quantity {
