@@ -31,3 +31,17 @@ func TestPreference_CheckPlugin(t *testing.T) {
 	require.EqualError(t, deny.checkPlugin("good"), `credential plugin "good" is not allowed: the policy in kuberc is "DenyAll"`)
 	assert.NoError(t, (&Preference{}).checkPlugin("bad"))
 }
+
+func TestSetOptions_PolicyAfterAllowlist(t *testing.T) {
+	preference := &Preference{}
+	for _, o := range []*setOptions{
+		{section: pluginSection, policy: allowlist, allowing: []string{"command=good"}},
+		{section: pluginSection, policy: denyAll},
+		{section: pluginSection, policy: allowlist, allowing: []string{"command=good"}},
+		{section: pluginSection, policy: allowAll},
+	} {
+		require.NoError(t, o.validate())
+		require.NoError(t, o.setPolicy(preference))
+		require.NoError(t, preference.validate(), o.policy)
+	}
+}

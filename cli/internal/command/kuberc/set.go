@@ -173,11 +173,11 @@ func (o *setOptions) setAlias(preference *Preference, options []Option) error {
 
 func (o *setOptions) setPolicy(preference *Preference) error {
 	preference.CredentialPluginPolicy = o.policy
+	preference.CredentialPluginAllowlist = nil // other policies are invalid with a list
 	if o.policy != allowlist {
 		return nil
 	}
 	var errs []error
-	preference.CredentialPluginAllowlist = nil
 	for _, entries := range o.allowing {
 		for entry := range strings.SplitSeq(entries, ",") {
 			field, value, ok := strings.Cut(entry, "=")
