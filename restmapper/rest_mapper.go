@@ -184,7 +184,10 @@ func (x *index) metaResources(q query) ([]*discovery.Resource, error) {
 		for short := range x.matches(&in, rankShortName) {
 			// A name of the core group matches in any group, as in client-go.
 			full := interpretation{name: short.GVR.Resource, group: short.GVR.Group, version: in.version, hasGroup: short.GVR.Group != ""}
-			return x.fullNamed(&full), nil
+			if found := x.fullNamed(&full); len(found) > 0 {
+				return found, nil
+			}
+			return nil, errNoMatch // the resource has no kind
 		}
 	}
 	return nil, errNoMatch

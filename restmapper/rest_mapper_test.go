@@ -18,7 +18,7 @@ func TestRESTMapper_CompletesResourcesAndKinds(t *testing.T) {
 	lines := served + `
 cluster r.example.com/v1 robots robot Robot rb
 cluster r.example.com/v1 androids android Robot
-k.example.com/v1 kindless kindless -`
+k.example.com/v1 kindless kindless - kl`
 	m, _ := serve(t, lines)
 	mapper := m.RESTMapper(t.Context())
 	gvr, err := mapper.ResourceFor(schema.GroupVersionResource{Resource: "deploy"})
@@ -53,8 +53,14 @@ k.example.com/v1 kindless kindless -`
 	assert.Equal(t, []schema.GroupVersionResource{
 		{Version: "v1", Resource: "events"}, {Group: "events.k8s.io", Version: "v1", Resource: "events"},
 	}, gvrs)
-	_, err = mapper.ResourceFor(schema.GroupVersionResource{Resource: "kindless"})
-	assert.True(t, meta.IsNoMatchError(err), "%v", err)
+	for _, name := range []string{"kindless", "kl"} {
+		_, err = mapper.ResourceFor(schema.GroupVersionResource{Resource: name})
+		assert.True(t, meta.IsNoMatchError(err), "%v", err)
+		_, err = mapper.KindFor(schema.GroupVersionResource{Resource: name})
+		assert.True(t, meta.IsNoMatchError(err), "%v", err)
+		_, err = mapper.ResourceSingularizer(name)
+		assert.True(t, meta.IsNoMatchError(err), "%v", err)
+	}
 	_, err = m.Resource(t.Context(), "kindless")
 	require.NoError(t, err, "it may have subresources")
 	for _, versions := range [][]string{nil, {""}, {"__internal"}} {
