@@ -82,9 +82,10 @@ func (s Selector) Union(other Selector) Selector {
 	return Selector{cmp.Or(s.field, other.field), Union(append(s.Ranges(), other.Ranges()...)...)}
 }
 
-// Subtract returns the selector of the objects selected by s alone. Both selectors must have the same field.
+// Subtract returns the selector of the objects selected by s alone. Both selectors must have the same field. The difference of two zero
+// values has the field UID.
 func (s Selector) Subtract(other Selector) Selector {
-	return Selector{cmp.Or(s.field, other.field), s.Ranges().Subtract(other.Ranges())}
+	return Selector{cmp.Or(s.field, other.field, UID), s.Ranges().Subtract(other.Ranges())}
 }
 
 // Equal reports whether both selectors select the same objects by the same field.

@@ -45,6 +45,20 @@ func TestSplit_SelectsEachObjectOnce(t *testing.T) {
 	}
 }
 
+func TestSelector_Subtract(t *testing.T) {
+	half := shard.Split(shard.UID, 2)
+	for name, tc := range map[string]struct{ from, subtracted, want shard.Selector }{
+		"zero value without itself":       {shard.Selector{}, shard.Selector{}, shard.New(shard.UID)},
+		"zero value without a half":       {shard.Selector{}, half[0], half[1]},
+		"half without the zero value":     {half[0], shard.Selector{}, shard.New(shard.UID)},
+		"half without the remaining half": {half[0], half[1], half[0]},
+	} {
+		rest := tc.from.Subtract(tc.subtracted)
+		assert.True(t, rest.Equal(tc.want), "%s: %q", name, rest)
+		assert.Equal(t, tc.want.Matches("shop", "some-uid"), rest.Matches("shop", "some-uid"), name)
+	}
+}
+
 func TestSelector_Matches(t *testing.T) {
 	hash := shard.Hash("shop")
 	only := shard.Range{First: hash, Last: hash}
