@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/editdistance"
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/sanitize"
-	"github.com/anykind/anykind/unstructured"
 )
 
 // At returns the schema of a field, by a path as of [unstructured.ParsePath]: names of fields and keys of maps, and elements of
@@ -179,9 +179,12 @@ func parseJSON(text string) (value any, isJSON bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
 		return n, true
 	}
-	object, err := unstructured.Decode([]byte(`{"kind":"Value","apiVersion":"v1","value":` + text + `}`))
-	if err != nil || len(object.Object) != 3 {
+	r := jsonread.Borrow([]byte("[" + text + "]")) // a number at the end of the input is an error
+	defer r.Release()
+	list, err := r.Value()
+	items, _ := list.([]any)
+	if err != nil || r.End() != nil || len(items) != 1 {
 		return nil, false
 	}
-	return object.Object["value"], true
+	return items[0], true
 }
