@@ -128,7 +128,11 @@ func (s *Schema) ParseValue(text string) (any, error) {
 		} else {
 			value = text
 		}
-	case s.IntOrString || s.isAny():
+	case s.IntOrString:
+		if !isJSON || !isIntOrString(value) {
+			value = text
+		}
+	case s.isAny():
 		if !isJSON {
 			value = text
 		}
@@ -146,6 +150,12 @@ func (s *Schema) ParseValue(text string) (any, error) {
 
 // takesText reports whether the value is a string. Quantities and times are strings, too.
 func (s *Schema) takesText() bool { return s.Type == "string" }
+
+func isIntOrString(value any) bool {
+	_, isText := value.(string)
+	n, _ := toNumber(value)
+	return isText || n.isInteger
+}
 
 // takes reports whether a decoded JSON value has the schema's type.
 func (s *Schema) takes(value any) bool {
