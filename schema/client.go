@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -275,7 +276,7 @@ func (c *shared) lock(ctx context.Context) error {
 	case c.busy <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return retry.ContextError(ctx)
 	}
 }
 

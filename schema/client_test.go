@@ -155,6 +155,7 @@ func TestClient_Kind_EndsWithItsContext(t *testing.T) {
 	require.Eventually(t, func() bool { return len(c.busy) == 1 }, time.Minute, time.Millisecond, "the first call begins")
 	_, err := c.Kind(waiting, widgets.WithKind("Widget"))
 	assert.ErrorIs(t, err, assert.AnError, "behind another call")
+	assert.ErrorIs(t, err, context.Canceled)
 	cancel()
 	assert.ErrorIs(t, <-done, context.Canceled)
 }
