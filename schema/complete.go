@@ -114,7 +114,8 @@ type changedMap struct {
 
 func (c *changedMap) copied() map[string]any {
 	if c.changed == nil {
-		c.changed = maps.Clone(c.original)
+		c.changed = make(map[string]any, len(c.original))
+		maps.Copy(c.changed, c.original)
 	}
 	return c.changed
 }

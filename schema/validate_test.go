@@ -162,6 +162,15 @@ func TestSchema_Validate_LeavesObjectAsItIs(t *testing.T) {
 	assert.Equal(t, string(before), string(after))
 }
 
+func TestSchema_Validate_NilMaps(t *testing.T) {
+	s := definedSchema(t, `"a": {"type": "string", "default": "x"}`, "")
+	obj := thing(t, "")
+	obj.Object["spec"] = map[string]any(nil)
+	assert.Empty(t, lines(s.Validate(t.Context(), obj, nil)))
+	want := []string{"required: metadata: has neither name nor generateName (set metadata.name)"}
+	assert.Equal(t, want, lines(s.Validate(t.Context(), &unstructured.Object{}, nil)))
+}
+
 func TestSchema_Validate_NamesWhatIsNotChecked(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"a": {"type": "string", "format": "other"}`:                                    "spec.a: the format other is unknown to Kubernetes",
