@@ -273,8 +273,8 @@ func (g generator) faultyMeta() map[string]any {
 		"annotations":       {map[string]any{"a b": "c"}, map[string]any{"A": "b c"}, map[string]any{"a": int64(1)}, map[string]any{"a": strings.Repeat("x", 300_000)}, nil},
 		"unknown":           {"x", nil},
 		"creationTimestamp": {nil, "2026-01-02T03:04:05Z", "yesterday", int64(1)},
-		"finalizers":        {[]any{"example.com/a"}, []any{}, []any{int64(1)}, []any{nil}, []any{"not a name"}, []any{"unqualified"}},
-		"ownerReferences":   {[]any{}, []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b"}}, []any{map[string]any{"apiVersion": "v1"}}, []any{map[string]any{"unknown": "v1"}}, []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controller": "x"}}},
+		"finalizers":        {[]any{"example.com/a"}, []any{}, []any{int64(1)}, []any{nil}, []any{"not a name"}, []any{"unqualified"}, []any{"orphan", "foregroundDeletion"}},
+		"ownerReferences":   {[]any{}, []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b"}}, []any{map[string]any{"apiVersion": "v1"}}, []any{map[string]any{"unknown": "v1"}}, []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controller": "x"}}, []any{map[string]any{"apiVersion": "a/b/c", "kind": "Pod", "name": "a", "uid": "b"}}, []any{map[string]any{"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "b"}}, []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "b", "controller": true}, map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "c", "uid": "d", "controller": true}}},
 		"generation":        {int64(1), "1", 1.5},
 	}
 	names := slices.Sorted(maps.Keys(values))

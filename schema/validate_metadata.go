@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -177,20 +179,46 @@ func (v *validator) references(metadata map[string]any) {
 			v.pop()
 		}
 	}
+	if slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)) && slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)) {
+		v.push("finalizers")
+		v.reject("metadata", "has both orphan and foregroundDeletion", "remove one")
+		v.pop()
+	}
 	owners, _ := metadata["ownerReferences"].([]any)
+	v.push("ownerReferences")
+	hasController := false
 	for i, owner := range owners {
 		fields, _ := owner.(map[string]any)
-		v.push("ownerReferences")
 		v.pushIndex(i)
-		for _, name := range []string{"apiVersion", "kind", "name", "uid"} {
-			if text, _ := fields[name].(string); text == "" {
-				v.push(name)
-				v.reject("required", "is missing, a reference to an owner requires it", "add it: a string")
-				v.pop()
+		v.owner(fields)
+		v.pop()
+		if fields["controller"] == true {
+			if hasController {
+				v.reject("metadata", "has several controllers, the server accepts one", "set controller of one owner only")
 			}
+			hasController = true
 		}
+	}
+	v.pop()
+}
+
+// owner validates an entry of ownerReferences.
+func (v *validator) owner(fields map[string]any) {
+	for _, name := range []string{"apiVersion", "kind", "name", "uid"} {
+		if text(fields[name]) == "" {
+			v.push(name)
+			v.reject("required", "is missing, a reference to an owner requires it", "add it: a string")
+			v.pop()
+		}
+	}
+	apiVersion := text(fields["apiVersion"])
+	if version, err := schema.ParseGroupVersion(apiVersion); apiVersion != "" && (err != nil || version.Version == "") {
+		v.push("apiVersion")
+		v.reject("metadata", "is "+quoted(apiVersion)+", not a group and version", "write v1 or apps/v1")
 		v.pop()
-		v.pop()
+	}
+	if apiVersion == "v1" && fields["kind"] == "Event" {
+		v.reject("metadata", "is an Event, which cannot be an owner", "")
 	}
 }
 

@@ -106,6 +106,11 @@ func TestSchema_Validate_ProblemsOfCustomResources(t *testing.T) {
 	}
 }
 
+// owner returns a reference to a controller.
+func owner(apiVersion, kind string) string {
+	return `{"apiVersion": "` + apiVersion + `", "kind": "` + kind + `", "name": "x", "uid": "y", "controller": true}`
+}
+
 func TestSchema_Validate_Metadata(t *testing.T) {
 	s := definedSchema(t, "", "")
 	for metadata, want := range map[string][]string{
@@ -114,8 +119,13 @@ func TestSchema_Validate_Metadata(t *testing.T) {
 		`{}`:                                {`required: metadata: has neither name nor generateName (set metadata.name)`},
 		`{"name": "longer-than-8"}`:         {`maxLength: metadata.name: has 13 characters, the schema says at most 8`},
 		`{"name": "a", "labels": {"a": 1}}`: {`type: metadata.labels.a: is 1, the schema says a string (write "1" in quotes)`},
-		`{"name": "a", "labels": {"a.b/c": "x y"}}`:                                            {`metadata: metadata.labels["a.b/c"]: is "x y": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
-		`{"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]}`: {`required: metadata.ownerReferences[0].uid: is missing, a reference to an owner requires it (add it: a string)`},
+		`{"name": "a", "labels": {"a.b/c": "x y"}}`:                                                  {`metadata: metadata.labels["a.b/c"]: is "x y": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+		`{"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]}`:       {`required: metadata.ownerReferences[0].uid: is missing, a reference to an owner requires it (add it: a string)`},
+		`{"name": "a", "ownerReferences": [` + owner("v1", "Pod") + `, ` + owner("v1", "Pod") + `]}`: {`metadata: metadata.ownerReferences: has several controllers, the server accepts one (set controller of one owner only)`},
+		`{"name": "a", "ownerReferences": [` + owner("a/b/c", "Pod") + `]}`:                          {`metadata: metadata.ownerReferences[0].apiVersion: is "a/b/c", not a group and version (write v1 or apps/v1)`},
+		`{"name": "a", "ownerReferences": [` + owner("apps/", "Pod") + `]}`:                          {`metadata: metadata.ownerReferences[0].apiVersion: is "apps/", not a group and version (write v1 or apps/v1)`},
+		`{"name": "a", "ownerReferences": [` + owner("v1", "Event") + `]}`:                           {`metadata: metadata.ownerReferences[0]: is an Event, which cannot be an owner`},
+		`{"name": "a", "finalizers": ["orphan", "foregroundDeletion"]}`:                              {`metadata: metadata.finalizers: has both orphan and foregroundDeletion (remove one)`},
 	} {
 		obj, err := unstructured.Decode([]byte(`{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": ` + metadata + `}`))
 		require.NoError(t, err)
