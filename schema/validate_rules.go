@@ -52,7 +52,15 @@ func structural(value any, isRoot bool) any {
 			return map[string]any{"type": "object"}
 		}
 		for name, child := range value {
-			value[name] = structural(child, false)
+			switch fields, isMap := child.(map[string]any); {
+			case name == "default", name == "enum", name == "example": // values, whose fields may have the names of keywords
+			case name == "properties" && isMap:
+				for field, s := range fields {
+					fields[field] = structural(s, false)
+				}
+			default:
+				value[name] = structural(child, false)
+			}
 		}
 		if isRoot {
 			delete(value, "x-kubernetes-group-version-kind")

@@ -230,6 +230,16 @@ func TestSchema_Validate_Rules(t *testing.T) {
 	assert.Equal(t, []string{"the rule in x-kubernetes-validations that applies: broken"}, result.NotChecked)
 }
 
+func TestSchema_Validate_RulesOfFieldsNamedLikeKeywords(t *testing.T) {
+	const fields = `"a": {"type": "object", "default": {"$ref": "x"}, "x-kubernetes-validations": [{"rule": "has(self.allOf)"}],
+		"properties": {"$ref": {"type": "string"}, "allOf": {"type": "array", "items": {"type": "string"}}, "default": {"type": "string"}}}`
+	compiler := &ruleCompiler{}
+	definedSchema(t, fields, "").Validate(t.Context(), thing(t, `"a": {}`), &schema.ValidateOptions{Rules: compiler})
+	compiled, err := json.Marshal(compiler.compiled["properties"].(map[string]any)["spec"])
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"type": "object", "properties": {`+fields+`}}`, string(compiled))
+}
+
 // typedSchema returns the schema of Pods in a document with Go types.
 func typedSchema(t testing.TB, schemas string) *schema.Schema {
 	t.Helper()
