@@ -50,7 +50,7 @@ func (b *skeletonBuilder) scalarOf(name string, s *Schema) (value any, isScalar 
 	}
 }
 
-// smallest returns the smallest valid number from 1 on, or the largest below it.
+// smallest returns the smallest valid number from 1 on, or else the largest integer below it, or else the middle of the bounds.
 func (s *Schema) smallest() float64 {
 	n := 1.0
 	if s.Minimum != nil {
@@ -62,10 +62,24 @@ func (s *Schema) smallest() float64 {
 	if s.MultipleOf != nil && *s.MultipleOf > 0 {
 		n = math.Ceil(n / *s.MultipleOf) * *s.MultipleOf
 	}
-	if s.Maximum != nil && n > *s.Maximum {
-		n = math.Floor(*s.Maximum)
+	if s.Maximum == nil || s.isBelowMaximum(n) {
+		return n
+	}
+	n = math.Floor(*s.Maximum)
+	if !s.isBelowMaximum(n) {
+		n--
+	}
+	if s.MultipleOf != nil && *s.MultipleOf > 0 {
+		n = math.Floor(n / *s.MultipleOf) * *s.MultipleOf
+	}
+	if s.Minimum != nil && (n < *s.Minimum || s.ExclusiveMinimum && n == *s.Minimum) {
+		n = (*s.Minimum + *s.Maximum) / 2
 	}
 	return n
+}
+
+func (s *Schema) isBelowMaximum(n float64) bool {
+	return n < *s.Maximum || !s.ExclusiveMaximum && n == *s.Maximum
 }
 
 // text returns a text of a string field. It has at least s.MinLength characters, unless that is more than maxExample.
