@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -104,7 +105,8 @@ func (c *shared) find(ctx context.Context, gvk schema.GroupVersionKind) (*Schema
 		}
 	}
 	s, err := c.kind(ctx, gvk)
-	if s != nil || err != nil || isNew || c.server == nil {
+	mayBeOutdated := s == nil && (err == nil || apierrors.IsNotFound(err)) // also of a group version that is no longer served
+	if !mayBeOutdated || isNew || c.server == nil {
 		return s, orNoMatch(s, err, gvk)
 	}
 	if err := c.refresh(ctx); err != nil {

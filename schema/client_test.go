@@ -97,6 +97,18 @@ func TestClient_Kind_UnknownKindReadsTheIndexAgain(t *testing.T) {
 	assert.Equal(t, []string{indexURI, documentURI, indexURI}, server.requests())
 }
 
+func TestClient_Kind_GroupVersionNoLongerServed(t *testing.T) {
+	server := newOpenAPIServer()
+	c := New(scripted.Connect(t, server, nil), nil)
+	require.NoError(t, c.Refresh(t.Context()))
+	server.Handle("GET /openapi/v3", scripted.JSON(`{"paths":{}}`))
+	server.Handle("GET /openapi/v3/apis/example.com/v1", http.NotFound)
+	_, err := c.Kind(t.Context(), widgets.WithKind("Widget"))
+	var noMatch *meta.NoKindMatchError
+	require.ErrorAs(t, err, &noMatch)
+	assert.Equal(t, []string{indexURI, documentURI, indexURI}, server.requests())
+}
+
 func TestClient_Refresh_ReadsChangedDocumentsOnly(t *testing.T) {
 	server := newOpenAPIServer()
 	c := New(scripted.Connect(t, server, nil), nil)
