@@ -158,10 +158,7 @@ func readFolder(path string) (map[string]folderFile, error) {
 			continue
 		}
 		info, err := os.Stat(full) // of the target of a link
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil || info.IsDir() {
+		if errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() {
 			continue
 		}
 		content, err := os.ReadFile(full)

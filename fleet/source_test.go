@@ -93,6 +93,29 @@ func TestFolder_FollowsFiles(t *testing.T) {
 	})
 }
 
+func TestFolder_UnreadableFileKeepsCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "east.yaml")
+		write(t, path, kubeconfigText("one", "admin", "east"))
+		f, open := opened(t, fleet.Folder(filepath.Dir(path)))
+		synctest.Wait()
+		assert.Equal(t, map[string]string{"east": "https://east with one"}, open())
+
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, os.Symlink(path, path))
+		time.Sleep(6 * time.Second)
+		require.NoError(t, f.Health())
+		found := open()
+		require.Contains(t, found, "east", "it fails with the reason")
+		assert.Contains(t, found["east"], path)
+
+		require.NoError(t, os.Remove(path))
+		write(t, path, kubeconfigText("one", "admin", "east"))
+		time.Sleep(6 * time.Second)
+		assert.Equal(t, map[string]string{"east": "https://east with one"}, open())
+	})
+}
+
 func TestContexts_FollowsKubeconfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "config")
