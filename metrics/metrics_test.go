@@ -301,6 +301,37 @@ func TestController_ZeroBeforeFirstReconcile(t *testing.T) {
 	assert.True(t, got[`workqueue_longest_running_processor_seconds{controller="shops",name="shops"} 0`])
 }
 
+// TestMetrics_Webhook_ResponseCode counts requests by the code of the response. A panic has none, as in promhttp.
+func TestMetrics_Webhook_ResponseCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		handler http.HandlerFunc
+		want    []string
+	}{
+		"without a response": {func(http.ResponseWriter, *http.Request) {}, []string{`{code="200",webhook="/a"} 1`, `{code="500",webhook="/a"} 0`}},
+		"a later code": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("{}"))
+			w.WriteHeader(http.StatusInternalServerError)
+		}, []string{`{code="200",webhook="/a"} 1`, `{code="500",webhook="/a"} 0`}},
+		"a panic": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, []string{`{code="200",webhook="/a"} 0`, `{code="500",webhook="/a"} 0`}},
+	} {
+		registry := prometheus.NewPedanticRegistry()
+		m, err := prommetrics.New(registry)
+		require.NoError(t, err)
+		func() {
+			defer func() { _ = recover() }()
+			m.Webhook("/a", tc.handler).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", http.NoBody))
+		}()
+		var got []string
+		for _, line := range page(t, registry) {
+			if value, isTotal := strings.CutPrefix(line, "controller_runtime_webhook_requests_total"); isTotal {
+				got = append(got, value)
+			}
+			assert.NotEqual(t, `controller_runtime_webhook_requests_in_flight{webhook="/a"} 1`, line, name)
+		}
+		assert.Equal(t, tc.want, got, name)
+	}
+}
+
 func TestNew_RegisteredTwice(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	_, err := prommetrics.New(registry)

@@ -38,12 +38,11 @@ func (m *Metrics) Webhook(path string, handler http.Handler) http.Handler {
 		start := time.Now()
 		inFlight(float64(running.Add(1)))
 		response := &statusWriter{ResponseWriter: w, code: http.StatusOK}
-		defer func() {
-			inFlight(float64(running.Add(-1)))
-			duration(time.Since(start).Seconds())
-			m.webhook.total(path, strconv.Itoa(response.code))(1)
-		}()
+		defer func() { inFlight(float64(running.Add(-1))) }()
 		handler.ServeHTTP(response, r)
+		// After a panic there is no response: net/http closes the connection.
+		duration(time.Since(start).Seconds())
+		m.webhook.total(path, strconv.Itoa(response.code))(1)
 	})
 }
 
@@ -69,6 +68,12 @@ func (w *statusWriter) WriteHeader(code int) {
 		w.code = code
 	}
 	w.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (w *statusWriter) Write(data []byte) (int, error) {
+	w.wroteHeader = true
+	return w.ResponseWriter.Write(data)
 }
 
 // Unwrap returns the writer for http.ResponseController.
