@@ -21,6 +21,7 @@ import (
 	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/fleet"
 	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/shard"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -115,6 +116,23 @@ func TestCache_DeadClustersDelayNoOther(t *testing.T) {
 		assert.Equal(t, []string{"ADDED hanging/web", "SYNCED hanging"}, changes.drain())
 		assert.ErrorContains(t, pods.Health(), "2 of 4 clusters are failing")
 		assert.Less(t, len(denied.Requests()), 60, "failed clusters are retried with a backoff")
+	})
+}
+
+func TestCache_SetShard_SilentClusterFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hanging := newPodCluster("hanging", "web")
+		hanging.Handle("GET /apis", scripted.Hang)
+		hanging.Handle("GET /api", scripted.Hang)
+		f := newFleet(t, static(hanging), hanging)
+		halves := shard.Split(shard.UID, 2)
+		pods := fleet.NewCache(f, "pods", &fleet.CacheOptions[unstructured.Object]{Options: cache.Options[unstructured.Object]{Shard: halves[0]}})
+		run(t, pods.Run)
+		time.Sleep(5 * time.Second)
+		assert.Equal(t, fleet.Connecting, pods.Clusters()[0].State)
+		require.NoError(t, pods.SetShard(halves[1]))
+		time.Sleep(6 * time.Second)
+		assert.Equal(t, fleet.Failing, pods.Clusters()[0].State)
 	})
 }
 

@@ -95,15 +95,30 @@ func (c *clusterCache[T]) setResponse(of *followState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.responded = true
+	if c.forgetFailure(of) {
+		c.fleet.opts.Logger.Info("a cluster has recovered", "cluster", c.name, "resource", c.owner.resource)
+	}
+}
+
+// setStopped records the end of a stream, which does not fail any more. The server may not have responded.
+func (c *clusterCache[T]) setStopped(of *followState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetFailure(of)
+}
+
+// forgetFailure reports whether the stream was the last that failed. It is called with c.mu.
+func (c *clusterCache[T]) forgetFailure(of *followState) (isLast bool) {
 	if len(c.failures) == 0 {
-		return
+		return false
 	}
 	c.failures = slices.DeleteFunc(c.failures, func(f failure) bool { return f.stream == of })
-	if len(c.failures) == 0 {
-		c.since = time.Now()
-		c.fleet.opts.Logger.Info("a cluster has recovered", "cluster", c.name, "resource", c.owner.resource)
-		c.owner.changed.notify()
+	if len(c.failures) > 0 {
+		return false
 	}
+	c.since = time.Now()
+	c.owner.changed.notify()
+	return true
 }
 
 // setSynced records the end of an initial list.
@@ -167,7 +182,7 @@ var errStopped = errors.New("stopped")
 func (s *stream[T]) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[T], error] {
 	return func(yield func(dynamic.Change[T], error) bool) {
 		state := &followState{resourceVersion: opts.ResourceVersion}
-		defer s.cluster.setResponse(state) // a stopped stream does not fail
+		defer s.cluster.setStopped(state)
 		err := s.cluster.fleet.spread(ctx)
 		s.cluster.setAttempted()
 		for err == nil {
