@@ -59,10 +59,13 @@ func newCluster(f *Fleet, name string, cfg *transport.Config, cfgErr error) *clu
 }
 
 // connect returns the current connection, opened if needed. Open may read files, so it is called again after an error, once the shortest
-// delay of a failed stream has passed.
+// delay of a failed stream has passed. For a removed cluster connect returns nil: nobody would close the connection.
 func (c *cluster) connect() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return nil
+	}
 	last := c.connection
 	if last != nil && (last.err == nil || c.cfgErr != nil || time.Since(last.opened) < streamBackoff.Min) {
 		return last

@@ -197,6 +197,10 @@ func (s *stream[T]) Follow(ctx context.Context, opts *dynamic.FollowOptions) ite
 // follow follows the resource over the current connection, and waits after an error. It returns an error once ctx has ended.
 func (s *stream[T]) follow(ctx context.Context, state *followState, opts *dynamic.FollowOptions, yield func(dynamic.Change[T], error) bool) error {
 	current := s.cluster.connect()
+	if current == nil { // removed: ctx ends, too
+		<-ctx.Done()
+		return retry.ContextError(ctx)
+	}
 	connected, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(current.replaced, func() { cancel(errReplaced) })() //nolint:contextcheck // two lifetimes

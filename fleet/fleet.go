@@ -123,15 +123,15 @@ func (f *Fleet) selected() map[string]*cluster {
 // Client returns the client of a cluster. It sends no request: the connection is dialed, and resources are discovered, when they are
 // needed. After a change of the cluster's configuration, Client returns a new client. So call it in each reconcile.
 func (f *Fleet) Client(name string) (*dynamic.Client, error) {
-	c := f.selected()[name]
-	if c == nil {
-		return nil, fmt.Errorf("connect to cluster %q: not in the fleet", name)
+	for {
+		c := f.selected()[name]
+		if c == nil {
+			return nil, fmt.Errorf("connect to cluster %q: not in the fleet", name)
+		}
+		if connected := c.connect(); connected != nil { // otherwise the cluster has been removed since
+			return connected.client, connected.err
+		}
 	}
-	connected := c.connect()
-	if connected.err != nil {
-		return nil, connected.err
-	}
-	return connected.client, nil
 }
 
 // Close closes the idle connections to all clusters. Call it after the end of Run and of the caches.
