@@ -142,34 +142,38 @@ func (c *shared) document(ctx context.Context, path string) (*Document, error) {
 	if held := c.documents[path]; held != nil && held.hash == hash {
 		return held.document, nil
 	}
-	document, err := c.readDocument(ctx, path, hash)
+	document, current, err := c.readDocument(ctx, path, hash)
 	if err != nil {
 		return nil, err
 	}
-	c.documents[path] = &heldDocument{hash: hash, document: document}
+	if current != hash {
+		c.hashes[path] = current
+		c.server.etag = "" // hashes are no longer those of the list
+	}
+	c.documents[path] = &heldDocument{hash: current, document: document}
 	return document, nil
 }
 
-func (c *shared) readDocument(ctx context.Context, path, hash string) (*Document, error) {
+// readDocument also returns the document's hash. It differs from the given one if the document has changed since the index was read.
+func (c *shared) readDocument(ctx context.Context, path, hash string) (document *Document, current string, err error) {
 	if c.disk != nil && (hash != "" || c.server == nil) { // without a hash a document may be outdated
 		document, err := c.disk.readDocument(path, hash)
 		if err == nil || c.server == nil {
-			return document, err
+			return document, hash, err
 		}
 	}
-	data, err := c.server.document(ctx, path, hash)
+	data, current, err := c.server.document(ctx, path, hash)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	document, err := ParseDocument(data)
-	if err != nil {
-		return nil, fmt.Errorf("GET %s: %w", openAPIPath+"/"+path, err)
+	if document, err = ParseDocument(data); err != nil {
+		return nil, "", fmt.Errorf("GET %s: %w", openAPIPath+"/"+path, err)
 	}
 	if c.disk != nil {
 		// A cache that cannot be written costs a request the next time.
-		_ = c.disk.writeDocument(path, hash, data)
+		_ = c.disk.writeDocument(path, current, data)
 	}
-	return document, nil
+	return document, current, nil
 }
 
 // Refresh reads the list of the server's documents again, by a conditional request if the server has sent an ETag: kube-apiserver

@@ -140,6 +140,27 @@ func TestClient_Kind_WarmDiskCostsOneConditionalRequest(t *testing.T) {
 	assert.Equal(t, []string{"size"}, fieldsOf(t, connect(), "Widget"), "a damaged file is read from the server")
 }
 
+// TestClient_Kind_ChangedDocument has a definition that changes after the read of the list, and changes back. As kube-apiserver does, the
+// server redirects a request with the previous hash.
+func TestClient_Kind_ChangedDocument(t *testing.T) {
+	server := newOpenAPIServer()
+	server.Handle("GET /openapi/v3/apis/example.com/v1", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("hash") != server.hash {
+			http.Redirect(w, r, r.URL.Path+"?hash="+server.hash, http.StatusMovedPermanently)
+			return
+		}
+		scripted.JSON(widgetDocument(server.field))(w, r)
+	})
+	c := New(scripted.Connect(t, server, nil), &Options{Dir: t.TempDir()})
+	require.NoError(t, c.Refresh(t.Context()))
+	server.hash, server.field = "B", "size"
+	assert.Equal(t, []string{"size"}, fieldsOf(t, c, "Widget"))
+	assert.Equal(t, []string{"size"}, fieldsOf(t, c, "Widget"))
+	server.hash, server.field = "A", "color"
+	require.NoError(t, c.Refresh(t.Context()))
+	assert.Equal(t, []string{"color"}, fieldsOf(t, c, "Widget"))
+}
+
 func TestClient_Save_OpensOffline(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "saved")
 	require.NoError(t, New(scripted.Connect(t, newOpenAPIServer(), nil), nil).Save(t.Context(), dir))

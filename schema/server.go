@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,15 +79,15 @@ func hashOf(document string) (string, error) {
 	return target.Query().Get("hash"), nil
 }
 
-// document reads a document.
-func (s *server) document(ctx context.Context, path, hash string) ([]byte, error) {
+// document reads a document. The server redirects an outdated hash: current is the hash of data.
+func (s *server) document(ctx context.Context, path, hash string) (data []byte, current string, err error) {
 	target := openAPIPath + "/" + path
 	if hash != "" {
 		target += "?" + url.Values{"hash": {hash}}.Encode()
 	}
 	response, err := document.Get(ctx, s.conn, target, http.Header{"Accept": {"application/json"}}, maxDocument)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return response.Body, nil
+	return response.Body, cmp.Or(response.Hash, hash), nil
 }

@@ -19,7 +19,9 @@ const maxError = 1 << 10
 type Document struct {
 	Body              []byte
 	ContentType, ETag string
-	NotModified       bool
+	// Hash is the query parameter hash of the request, after redirects.
+	Hash        string
+	NotModified bool
 }
 
 // Get sends a GET request and reads at most limit bytes of the decompressed response. A longer response is an error.
@@ -32,6 +34,9 @@ func Get(ctx context.Context, conn *transport.Conn, path string, header http.Hea
 	doc := &Document{
 		ContentType: response.Header.Get("Content-Type"), ETag: response.Header.Get("ETag"),
 		NotModified: response.StatusCode == http.StatusNotModified,
+	}
+	if final := response.Request; final != nil && final.URL != nil {
+		doc.Hash = final.URL.Query().Get("hash")
 	}
 	doc.Body, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err == nil && int64(len(doc.Body)) > limit {
