@@ -280,6 +280,39 @@ func TestRun_WaitKeepsPriority(t *testing.T) {
 	})
 }
 
+// TestRun_RelistedDeletionHasNormalPriority has one worker, which is busy when a relist reveals a deletion and a resync follows.
+func TestRun_RelistedDeletionHasNormalPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := make(script)
+		c := cache.New(source, &cache.Options[unstructured.Object]{ResyncPeriod: time.Minute})
+		go func() { _ = c.Run(t.Context()) }()
+		go func() {
+			source.emit(watch.Added, controllertest.Pod("unchanged"), controllertest.Pod("deleted"))
+			source.sync()
+			time.Sleep(50 * time.Second)
+			source.emit(watch.Added, controllertest.Pod("busy"))
+			time.Sleep(15 * time.Second)
+			source <- dynamic.Change[unstructured.Object]{Type: watch.Deleted, Object: controllertest.Pod("deleted"), FinalStateUnknown: true}
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		var order []string
+		err := controller.Run(ctx, c, func(_ context.Context, key types.NamespacedName) (time.Duration, error) {
+			if time.Sleep(time.Millisecond); c.HasSynced() && len(order) == 0 && key.Name != "busy" {
+				return 0, nil // of the initial list
+			}
+			if order = append(order, key.Name); key.Name == "busy" {
+				time.Sleep(30 * time.Second)
+			}
+			if len(order) == 3 {
+				cancel()
+			}
+			return 0, nil
+		}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, []string{"busy", "deleted", "unchanged"}, order)
+	})
+}
+
 func TestRun_EndsWhileWaitingForWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := controllertest.New(t)

@@ -56,7 +56,7 @@ func watches[T any](c *cache.Cache[T], keys func(*T) []types.NamespacedName, pre
 				continue
 			}
 			var opts *workqueue.AddOptions
-			if isResync := change.Old == change.Object; !synced || isResync {
+			if isResync := change.Type == watch.Modified && change.Old == change.Object; !synced || isResync {
 				opts = low
 			}
 			var all []types.NamespacedName
