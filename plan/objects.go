@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/applyset"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/parallel"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -108,10 +109,7 @@ func (p *planner) run(ctx context.Context, objects []*manifest.Object) error {
 	if err := p.read(ctx); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return retry.ContextError(ctx)
 }
 
 // resolveAll finds the resources and the order of objects.
