@@ -215,7 +215,7 @@ func (r *run) awaitServiceAccount(ctx context.Context, namespace *member) error 
 	wait, cancel := context.WithTimeout(ctx, serviceAccountTimeout)
 	defer cancel()
 	_, _ = accounts.Namespace(namespace.Name).Metadata().Wait(wait, "default", dynamic.Exists()) // the API server reports a missing account
-	return context.Cause(ctx)
+	return contextError(ctx)
 }
 
 const serviceAccountTimeout = 10 * time.Second

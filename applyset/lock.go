@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/internal/fence"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -48,6 +49,20 @@ func (e *LockedError) Error() string {
 		return fmt.Sprintf("the lock of the set was taken over by %q at %s: this run did not renew it in time", e.Holder, e.Renewed)
 	}
 	return fmt.Sprintf("a different run of the set writes at the same time: %q, seen at %s (run again after it)", e.Holder, e.Renewed)
+}
+
+// lockEnd is the cause of a run's ctx that has ended with its lock.
+type lockEnd struct{ error }
+
+func (e lockEnd) Unwrap() error { return e.error }
+
+// contextError returns the loss of the lock, or the error of the caller's ctx with its cause. It is nil while ctx is active.
+func contextError(ctx context.Context) error {
+	var lost lockEnd
+	if errors.As(context.Cause(ctx), &lost) {
+		return lost.error
+	}
+	return retry.ContextError(ctx)
 }
 
 func defaultHolder() string {
@@ -129,7 +144,7 @@ func (l *lock) renew(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := l.renewOnce(ctx); err != nil {
-			l.cancel(err)
+			l.cancel(lockEnd{err})
 			return
 		}
 	}
@@ -223,7 +238,7 @@ func lostError(holder *lockRecord) *LockedError {
 // check returns an error if the lock may have expired. It is called before every write of the run.
 func (l *lock) check(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return contextError(ctx)
 	}
 	return l.expired(nil)
 }
@@ -272,7 +287,7 @@ func (s *Set) awaitLock(ctx context.Context, parent *parentState) (*parentState,
 		}
 		select {
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, contextError(ctx)
 		case <-time.After(wait):
 		}
 		var err error

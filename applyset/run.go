@@ -111,7 +111,7 @@ func (r *run) finalScope() scope {
 func (r *run) end(ctx context.Context) error {
 	errs := r.errs
 	if ctx.Err() != nil {
-		errs = append(errs, context.Cause(ctx))
+		errs = append(errs, contextError(ctx))
 	}
 	if r.lock == nil {
 		return errors.Join(errs...)

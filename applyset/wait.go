@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/readiness"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/anykind/anykind/unstructured/manifest"
@@ -50,7 +51,7 @@ func (e *NotReadyError) Error() string {
 	return fmt.Sprintf("%d not ready: %s", len(e.Objects), strings.Join(lines, "; "))
 }
 
-// Unwrap returns the cause of the context's end, or nil if every object is either ready or failed.
+// Unwrap returns the context's error with its cause, or nil if every object is either ready or failed.
 func (e *NotReadyError) Unwrap() error { return e.cause }
 
 // Wait waits until all objects are Current, by dynamic's Readiness with the rules of the set. It follows the members of the set, one
@@ -110,7 +111,7 @@ func (w *waiter) wait(ctx context.Context) error {
 		return nil
 	case errors.Is(cause, errDecided):
 	case ctx.Err() != nil:
-		notReady.cause = context.Cause(ctx)
+		notReady.cause = retry.ContextError(ctx)
 	default:
 		return cause
 	}
