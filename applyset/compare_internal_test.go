@@ -163,6 +163,25 @@ func TestDeleteField_Notations(t *testing.T) {
 	}
 }
 
+// TestDeleteField_SimilarItems has items with keys that begin like a different key, or lack a part with a default.
+func TestDeleteField_SimilarItems(t *testing.T) {
+	for path, want := range map[string]string{
+		`.ports[port=80,protocol="TCP"].name`:   `[{"port":80,"protocol":"TCP"},{"name":"b","port":8080,"protocol":"TCP"},{"name":"c","port":53},{"name":"d","port":53,"protocol":"UDP"}]`,
+		`.ports[port=8080,protocol="TCP"].name`: `[{"name":"a","port":80,"protocol":"TCP"},{"port":8080,"protocol":"TCP"},{"name":"c","port":53},{"name":"d","port":53,"protocol":"UDP"}]`,
+		`.ports[port=53,protocol="TCP"].name`:   `[{"name":"a","port":80,"protocol":"TCP"},{"name":"b","port":8080,"protocol":"TCP"},{"port":53},{"name":"d","port":53,"protocol":"UDP"}]`,
+		`.ports[port=53,protocol="UDP"]`:        `[{"name":"a","port":80,"protocol":"TCP"},{"name":"b","port":8080,"protocol":"TCP"},{"name":"c","port":53}]`,
+	} {
+		port := func(name string, port int64, protocol string) map[string]any {
+			return map[string]any{"name": name, "port": port, "protocol": protocol}
+		}
+		fields := map[string]any{"ports": []any{
+			port("a", 80, "TCP"), port("b", 8080, "TCP"), map[string]any{"name": "c", "port": int64(53)}, port("d", 53, "UDP"),
+		}}
+		assert.True(t, deleteField(fields, path), "%s", path)
+		assert.JSONEq(t, want, encode(fields["ports"]), "%s", path)
+	}
+}
+
 // FuzzCompare compares hostile objects, as a server could send them.
 func FuzzCompare(f *testing.F) {
 	f.Add(comparedWant, comparedLive, `.spec.template.spec.containers[name="web"].image`)

@@ -52,23 +52,30 @@ func deleteIn(value any, path string, set func([]any)) bool {
 	case map[string]any:
 		return deleteField(value, path)
 	case []any:
-		for i, item := range value {
-			rest, found := cutItem(path, item)
-			switch {
-			case !found:
-			case rest == "":
-				set(slices.Delete(value, i, i+1))
-				return true
-			case deleteIn(item, rest, func(items []any) { value[i] = items }):
-				return true
-			}
+		return deleteInItem(value, path, false, set) || deleteInItem(value, path, true, set)
+	}
+	return false
+}
+
+// deleteInItem is deleteIn for a list.
+func deleteInItem(all []any, path string, allowDefaults bool, set func([]any)) bool {
+	for i, item := range all {
+		rest, found := cutItem(path, item, allowDefaults)
+		switch {
+		case !found:
+		case rest == "":
+			set(slices.Delete(all, i, i+1))
+			return true
+		case deleteIn(item, rest, func(items []any) { all[i] = items }):
+			return true
 		}
 	}
 	return false
 }
 
-// cutItem returns path without the item in front, if item has its key.
-func cutItem(path string, item any) (rest string, found bool) {
+// cutItem returns path without the item in front, if item has its key. With allowDefaults, a field of the key that the item lacks has a
+// default.
+func cutItem(path string, item any, allowDefaults bool) (rest string, found bool) {
 	fields, isMap := item.(map[string]any)
 	if !isMap {
 		return strings.CutPrefix(path, itemText(map[string]any{setValue: item}))
@@ -76,7 +83,7 @@ func cutItem(path string, item any) (rest string, found bool) {
 	if !strings.HasPrefix(path, "[") {
 		return "", false
 	}
-	// The key has any of the item's fields, in the order of their names. A field of the key that the item lacks has a default.
+	// The key has any of the item's fields, in the order of their names.
 	rest = path[1:]
 	matched := false
 	for rest != "" && rest[0] != ']' {
@@ -90,10 +97,14 @@ func cutItem(path string, item any) (rest string, found bool) {
 				return "", false
 			}
 			matched = true
-		} else if rest, found = cutValue(rest); !found {
+		} else if rest, found = cutValue(rest); !found || !allowDefaults {
 			return "", false
 		}
-		rest = strings.TrimPrefix(rest, ",")
+		next, isPart := strings.CutPrefix(rest, ",")
+		if !isPart && !strings.HasPrefix(rest, "]") { // the value is longer: 8080 instead of 80
+			return "", false
+		}
+		rest = next
 	}
 	rest, found = strings.CutPrefix(rest, "]")
 	return rest, found && matched
