@@ -339,19 +339,32 @@ func TestRun_RenewsWhileLeadFinishes(t *testing.T) {
 }
 
 func TestRun_LossWhileLeadFinishes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client, server := controllertest.New(t)
-		ctx, stop := context.WithCancel(t.Context())
-		failure := errors.New("half of it")
-		err := leaderelection.Run(ctx, controllertest.Leases(t, client), "op", as("one"), func(context.Context, int64) error {
-			stop()
-			server.Change("/leases/op", func(object map[string]any) { object["spec"].(map[string]any)["holderIdentity"] = "two" })
-			time.Sleep(time.Minute)
-			return failure
+	failure := errors.New("half of it")
+	for name, tc := range map[string]struct {
+		ended     error
+		isFailure bool
+	}{
+		"failure":                   {failure, true},
+		"failure and the end":       {errors.Join(context.Canceled, failure), true},
+		"failure caused by the end": {fmt.Errorf("%w: %w", failure, context.Canceled), true},
+		"end":                       {fmt.Errorf("work: %w", context.Canceled), false},
+		"loss and the end":          {errors.Join(fmt.Errorf("%w: %w", leaderelection.ErrLeaseLost, failure), context.Canceled), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := controllertest.New(t)
+				ctx, stop := context.WithCancel(t.Context())
+				err := leaderelection.Run(ctx, controllertest.Leases(t, client), "op", as("one"), func(context.Context, int64) error {
+					stop()
+					server.Change("/leases/op", func(object map[string]any) { object["spec"].(map[string]any)["holderIdentity"] = "two" })
+					time.Sleep(time.Minute)
+					return tc.ended
+				})
+				assert.ErrorIs(t, err, leaderelection.ErrLeaseLost)
+				assert.Equal(t, tc.isFailure, errors.Is(err, failure))
+			})
 		})
-		assert.ErrorIs(t, err, leaderelection.ErrLeaseLost)
-		assert.ErrorIs(t, err, failure)
-	})
+	}
 }
 
 func TestRun_CandidateEndsWithContext(t *testing.T) {

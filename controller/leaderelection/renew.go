@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,11 +42,26 @@ func (c *candidate) lead(ctx context.Context, lead func(context.Context, int64) 
 		c.release(context.WithoutCancel(ctx))
 		return err
 	}
-	var panicErr *cache.PanicError
-	if err == nil || !errors.As(err, &panicErr) && (errors.Is(err, ErrLeaseLost) || errors.Is(err, context.Canceled)) {
+	if err == nil || isEnd(err) {
 		return lost
 	}
 	return errors.Join(lost, err)
+}
+
+// isEnd reports whether err wraps nothing but the end of lead's ctx or of the Lease.
+func isEnd(err error) bool {
+	switch wrapper := err.(type) { //nolint:errorlint // each level is examined
+	case *cache.PanicError:
+		return false
+	case interface{ Unwrap() []error }:
+		parts := wrapper.Unwrap()
+		isLoss := len(parts) > 0 && parts[0] == ErrLeaseLost //nolint:errorlint // with its reason
+		return isLoss || !slices.ContainsFunc(parts, func(part error) bool { return !isEnd(part) })
+	case interface{ Unwrap() error }:
+		return isEnd(wrapper.Unwrap())
+	default:
+		return errors.Is(err, ErrLeaseLost) || errors.Is(err, context.Canceled)
+	}
 }
 
 // renew renews the Lease until ctx ends or the Lease is lost.
