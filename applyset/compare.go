@@ -39,7 +39,8 @@ type FieldDrift struct {
 	// the set's manager owns it.
 	Manager, Subresource string
 	Time                 time.Time
-	// Want and Have are the values as JSON, empty for a missing field. Of a Secret's data they are empty, too.
+	// Want and Have are the values as JSON, empty for a missing field. Of a Secret's data they are empty, too, and of the annotation
+	// of kubectl's client-side apply with the data.
 	Want, Have string
 }
 
@@ -413,6 +414,10 @@ func (c *comparison) add(path []string, difference Difference, want, have any) {
 	if !c.isSecret || path[0] == "f:metadata" {
 		drift.Want = encode(want)
 		drift.Have = encode(have)
+	}
+	if c.isSecret && strings.Contains(drift.Field+drift.Want+drift.Have, lastAppliedAnnotation) { // it has the data, too
+		drift.Want = ""
+		drift.Have = ""
 	}
 	for _, entry := range c.managers {
 		at, _ := time.Parse(time.RFC3339, entry.Time) // zero if unknown

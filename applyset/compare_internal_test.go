@@ -132,6 +132,39 @@ func TestCompare_FieldsOfKinds(t *testing.T) {
 	}
 }
 
+func TestCompare_HidesDataOfSecrets(t *testing.T) {
+	const lastApplied = `"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"password\":\"OLD\"}}"`
+	const managed = `"managedFields":[{"manager":"ours","operation":"Apply","fieldsType":"FieldsV1","apiVersion":"v1","fieldsV1":{"f:data":{"f:password":{}},
+		"f:metadata":{"f:annotations":{"f:a":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}}]`
+	for name, tc := range map[string]struct {
+		want, live string
+		drifts     []FieldDrift
+	}{
+		"data": {
+			`"metadata":{"name":"a","annotations":{}},"data":{"password":"new"}`, `"metadata":{"name":"a","annotations":{}},"data":{"password":"old"}`,
+			[]FieldDrift{{Field: ".data.password", Difference: Changed}},
+		},
+		"last-applied annotation": {
+			`"metadata":{"name":"a","annotations":{` + strings.Replace(lastApplied, "OLD", "new", 1) + `}}`, `"metadata":{"name":"a","annotations":{` + lastApplied + `}}`,
+			[]FieldDrift{{Field: ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration", Difference: Changed}},
+		},
+		"all annotations": {
+			`"metadata":{"name":"a","annotations":{` + lastApplied + `}}`, `"metadata":{"name":"a"}`,
+			[]FieldDrift{{Field: ".metadata.annotations", Difference: Missing}},
+		},
+		"a different annotation": {
+			`"metadata":{"name":"a","annotations":{"a":"new"}}`, `"metadata":{"name":"a","annotations":{"a":"old"}}`,
+			[]FieldDrift{{Field: ".metadata.annotations.a", Difference: Changed, Want: `"new"`, Have: `"old"`}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const secret = `{"apiVersion":"v1","kind":"Secret",`
+			live := strings.Replace(tc.live, `"name":"a"`, `"name":"a",`+managed, 1)
+			assert.Equal(t, tc.drifts, compare(decodeObject(t, secret+tc.want+"}"), decodeObject(t, secret+live+"}"), "ours", false)[:1])
+		})
+	}
+}
+
 func TestDeleteField_Notations(t *testing.T) {
 	for path, want := range map[string]string{
 		".a.b/c.d":                         `{"list":[{"name":"x","port":80},{"name":"y"},{"name":"A&B"}],"set":["p","q"]}`,
