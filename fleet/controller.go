@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
@@ -125,7 +126,7 @@ func Watches[T any](c *Cache[T], keys func(cluster string, obj *T) []Key, predic
 					continue
 				}
 				priority := 0
-				if isResync := change.Old == change.Object; !synced[change.Cluster] || isResync {
+				if isResync := change.Type == watch.Modified && change.Old == change.Object; !synced[change.Cluster] || isResync {
 					priority = lowPriority
 				}
 				var all []Key

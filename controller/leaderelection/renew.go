@@ -55,7 +55,10 @@ func isEnd(err error) bool {
 		return false
 	case interface{ Unwrap() []error }:
 		parts := wrapper.Unwrap()
-		isLoss := len(parts) > 0 && parts[0] == ErrLeaseLost //nolint:errorlint // with its reason
+		if len(parts) == 0 {
+			return false
+		}
+		isLoss := parts[0] == ErrLeaseLost //nolint:errorlint // with its reason
 		return isLoss || !slices.ContainsFunc(parts, func(part error) bool { return !isEnd(part) })
 	case interface{ Unwrap() error }:
 		return isEnd(wrapper.Unwrap())
