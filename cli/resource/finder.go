@@ -194,7 +194,7 @@ func (f *Finder) fromFiles(ctx context.Context, args []string, read bool) iter.S
 		}
 		for _, obj := range objects {
 			if ctx.Err() != nil {
-				yield(nil, context.Cause(ctx))
+				yield(nil, contextError(ctx))
 				return
 			}
 			info, err := find(ctx, obj)

@@ -89,7 +89,7 @@ func (f *Finder) Visit(ctx context.Context, targets []Target,
 				break
 			}
 			if ctx.Err() != nil {
-				return found, errors.Join(append(errs, context.Cause(ctx))...)
+				return found, errors.Join(append(errs, contextError(ctx))...)
 			}
 			keep, err := where.Match(obj)
 			switch {
@@ -304,4 +304,12 @@ func (f *Finder) fileTargets(ctx context.Context, args []string) ([]Target, erro
 		targets = append(targets, Target{Resource: found.Resource, Name: obj.GetName()})
 	}
 	return targets, nil
+}
+
+// contextError returns the error of a ctx that has ended, with its cause.
+func contextError(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }

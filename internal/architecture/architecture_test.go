@@ -99,7 +99,7 @@ var allowedImporters = map[string][]string{
 	"internal/reflector":       {"discovery", "dynamic", "stream"},
 	"internal/resourcepath":    {"dynamic", "stream", "transport"},
 	"internal/resourceversion": {"cache", "controller", "controller/sharding", "inventory"},
-	"internal/retry":           {"internal/document", "internal/listlimit", "internal/reflector", "transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/manager", "controller/sharding", "controller/webhook", "controller/workqueue", "fleet", "inventory", "schema", "storagemigration", "stream", "unstructured/manifest"},
+	"internal/retry":           {"internal/document", "internal/listlimit", "internal/reflector", "transport", "transport/kubeconfig/edit", "applyset", "plan", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/manager", "controller/sharding", "controller/webhook", "controller/workqueue", "fleet", "inventory", "schema", "storagemigration", "stream", "unstructured/manifest"},
 	"internal/sanitize":        {"controller/manager", "internal/document", "internal/reflector", "transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "unstructured/manifest", "dynamic", "cache", "schema", "stream", "readiness", "transport/kubeconfig"},
 	"internal/suspend":         {"cache", "dynamic", "internal/reflector", "inventory"},
 	"internal/typememory":      {"stream", "unstructured"},
