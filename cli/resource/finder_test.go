@@ -73,3 +73,13 @@ func TestFinder_VisitAfterContextEnded(t *testing.T) {
 		})
 	}
 }
+
+// An empty name, such as that of an unset variable, selects no object instead of all.
+func TestFinder_TargetsWithEmptyName(t *testing.T) {
+	finder := &resource.Finder{Connection: flags.NewConnection(), AllowTypes: true}
+	for _, args := range [][]string{{"cm", ""}, {"cm", "one", ""}, {"cm,secrets", ""}} {
+		targets, err := finder.Targets(t.Context(), args)
+		require.EqualError(t, err, "resource name may not be empty")
+		assert.Empty(t, targets)
+	}
+}

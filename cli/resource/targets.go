@@ -199,6 +199,9 @@ func parseTargets(args []string) (pairs []pair, types string, names []string, er
 		if len(args) == 0 {
 			return nil, "", nil, nil
 		}
+		if slices.Contains(args[1:], "") { // a Target without a name is all objects
+			return nil, "", nil, errors.New("resource name may not be empty")
+		}
 		return nil, args[0], args[1:], nil
 	}
 	if slashes != len(args) {
