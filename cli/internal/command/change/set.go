@@ -213,7 +213,10 @@ func (o *setOptions) set(ctx context.Context, t *resource.Info, operation, uncha
 	}
 	err := send(ctx, func(ctx context.Context) (err error) {
 		before := t.Object
-		if t.Object = nil; before == nil { // after a conflict
+		if !isLocal { // read again after a conflict
+			t.Object = nil
+		}
+		if before == nil {
 			if before, err = t.Resource.Get(ctx, t.Name, nil); err != nil {
 				return err
 			}
