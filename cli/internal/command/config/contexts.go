@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -147,17 +148,15 @@ func newSetContext(s *command.State) *cobra.Command {
 		Use: "set-context [NAME | --current] [--cluster=NAME] [--user=NAME] [--namespace=NAME]", Short: "Set a context entry in kubeconfig",
 		ValidArgsFunction: s.Connection.CompleteContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 1:
+			if len(args) > 1 {
 				return command.UsageError(cmd, "Unexpected args: %v", args)
-			case len(args) == 0 && !current:
-				return errors.New("you must specify a non-empty context name or --current")
-			case len(args) > 0 && current:
-				return errors.New("you cannot specify both a context name and --current")
 			}
-			name := ""
-			if len(args) > 0 {
-				name = args[0]
+			name := strings.Join(args, "")
+			switch {
+			case name == "" && !current:
+				return errors.New("you must specify a non-empty context name or --current")
+			case name != "" && current:
+				return errors.New("you cannot specify both a context name and --current")
 			}
 			return setContext(cmd, s, name)
 		},

@@ -23,7 +23,7 @@ import (
 type property struct {
 	text   string
 	list   string // clusters, users or contexts; "" for current-context
-	name   string // "" for the whole list
+	name   string // unused if text is the list
 	fields []string
 }
 
@@ -189,7 +189,7 @@ func changeEntry[T any](ctx context.Context, s *command.State, entry T, origin, 
 	return put(ctx, path, name, entry)
 }
 
-// deleteEntries deletes the entry or, without a name, all entries of the list. A missing entry is no error, as in kubectl.
+// deleteEntries deletes the entry or, if the property is a list, all entries. A missing entry is no error, as in kubectl.
 func (p *property) deleteEntries(ctx context.Context, s *command.State) error {
 	file, err := loadFile(s)
 	if err != nil {
@@ -200,7 +200,7 @@ func (p *property) deleteEntries(ctx context.Context, s *command.State) error {
 	}[p.list]
 	origins := p.origins(file)
 	for _, name := range slices.Sorted(maps.Keys(origins)) {
-		if p.name != "" && p.name != name {
+		if p.text != p.list && p.name != name {
 			continue
 		}
 		if err := edit.File(ctx, origins[name], func(document *edit.Document) error { return remove(document, name) }); err != nil {
