@@ -83,3 +83,16 @@ func TestFinder_TargetsWithEmptyName(t *testing.T) {
 		assert.Empty(t, targets)
 	}
 }
+
+func TestFinder_TargetsWithBlankSelector(t *testing.T) {
+	server := httptest.NewServer(scripted.New("/v1 configmaps configmap ConfigMap cm"))
+	defer server.Close()
+	connection := &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"}
+	defer connection.Close()
+	for _, selection := range []flags.Selection{{}, {LabelSelector: " "}, {FieldSelector: " "}} {
+		finder := &resource.Finder{Connection: connection, Selection: selection}
+		targets, err := finder.Targets(t.Context(), []string{"cm"})
+		require.EqualError(t, err, "resource(s) were provided, but no name was specified")
+		assert.Empty(t, targets)
+	}
+}

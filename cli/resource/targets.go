@@ -51,7 +51,7 @@ func (f *Finder) Targets(ctx context.Context, args []string) (Targets, error) {
 	if err != nil {
 		return nil, err
 	}
-	hasSelector := f.Selection.LabelSelector != "" || f.Selection.FieldSelector != ""
+	hasSelector := strings.TrimSpace(f.Selection.LabelSelector+f.Selection.FieldSelector) != "" // a blank selector matches all objects
 	isStrict := f.All && f.RejectNamesWithAll
 	bySelector := isStrict || hasSelector
 	switch {
