@@ -1,0 +1,41 @@
+package inspect
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/internal/testing/scripted"
+)
+
+// A blank selector, such as that of an unset variable, does not select all nodes.
+func TestNodes_BlankSelector(t *testing.T) {
+	api := scripted.New("/v1 nodes node Node no\n/v1 pods pod Pod po\napps/v1 daemonsets daemonset DaemonSet ds")
+	api.Handle("GET /api/v1/nodes", scripted.JSON(`{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"9"},
+		"items":[{"metadata":{"name":"one"}}]}`))
+	server := httptest.NewServer(api)
+	defer server.Close()
+	for name, build := range map[string]func(*command.State) *cobra.Command{"cordon": cordonCommand, "uncordon": uncordonCommand, "drain": drainCommand} {
+		for _, selector := range []string{"", " "} {
+			t.Run(name+"/"+selector, func(t *testing.T) {
+				var out bytes.Buffer
+				state := &command.State{
+					Streams:    command.Streams{Out: &out, Err: &out},
+					Connection: &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL},
+				}
+				defer state.Connection.Close()
+				cmd := build(state)
+				cmd.SetArgs([]string{"--selector", selector, "--dry-run=client"})
+				require.ErrorContains(t, cmd.ExecuteContext(t.Context()), "USAGE:")
+				assert.Empty(t, out.String())
+			})
+		}
+	}
+}
