@@ -51,8 +51,7 @@ func schedulingCommand(s *command.State, unschedulable bool, use, short, example
 			if err != nil {
 				return err
 			}
-			o.setUnschedulable(cmd.Context(), nodes, unschedulable, o.report)
-			return nil
+			return o.setUnschedulable(cmd.Context(), nodes, unschedulable, o.report)
 		},
 	}
 	o.addFlags(cmd)
@@ -145,8 +144,8 @@ func (o *nodeOptions) report(obj *unstructured.Object, operation string) {
 }
 
 // setUnschedulable sets spec.unschedulable of nodes and reports each. Errors are printed and, as in kubectl, do not change the
-// exit code.
-func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool, report func(*unstructured.Object, string)) {
+// exit code, unless ctx is done.
+func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool, report func(*unstructured.Object, string)) error {
 	verb := "uncordon"
 	state := "uncordoned"
 	if unschedulable {
@@ -174,10 +173,14 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 				n.Object = patched
 			}
 		}
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil {
 			o.Errorf("error: unable to %s node %q: %v", verb, n.GetName(), command.ServerMessage(err))
 			continue
 		}
 		report(n.Object, state)
 	}
+	return nil
 }

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"bytes"
+	"context"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -17,7 +19,7 @@ import (
 
 // A blank selector, such as that of an unset variable, does not select all nodes.
 func TestNodes_BlankSelector(t *testing.T) {
-	api := scripted.New("/v1 nodes node Node no\n/v1 pods pod Pod po\napps/v1 daemonsets daemonset DaemonSet ds")
+	api := scripted.New("cluster /v1 nodes node Node no\n/v1 pods pod Pod po\napps/v1 daemonsets daemonset DaemonSet ds")
 	api.Handle("GET /api/v1/nodes", scripted.JSON(`{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"9"},
 		"items":[{"metadata":{"name":"one"}}]}`))
 	server := httptest.NewServer(api)
@@ -38,4 +40,26 @@ func TestNodes_BlankSelector(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestCordon_InterruptedIsNoSuccess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	api := scripted.New("cluster /v1 nodes node Node no")
+	for _, name := range []string{"one", "two"} {
+		api.Handle("GET /api/v1/nodes/"+name, scripted.JSON(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"`+name+`"}}`))
+	}
+	api.Handle("PATCH /api/v1/nodes/one", func(http.ResponseWriter, *http.Request) { cancel() })
+	server := httptest.NewServer(api)
+	defer server.Close()
+	var out bytes.Buffer
+	state := &command.State{
+		Streams:    command.Streams{Out: &out, Err: &out},
+		Connection: &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL},
+	}
+	defer state.Connection.Close()
+	cmd := cordonCommand(state)
+	cmd.SetArgs([]string{"one", "two"})
+	require.ErrorIs(t, cmd.ExecuteContext(ctx), context.Canceled)
+	assert.Empty(t, out.String())
 }

@@ -101,7 +101,9 @@ func (d *drainer) run(ctx context.Context, nodes []node) error {
 	if !d.output.IsDefault() { // a node is printed once
 		cordoned = func(*unstructured.Object, string) {}
 	}
-	d.setUnschedulable(ctx, nodes, true, cordoned)
+	if err := d.setUnschedulable(ctx, nodes, true, cordoned); err != nil {
+		return err
+	}
 	var errs, pending []string
 	for _, n := range nodes {
 		if err := d.drainNode(ctx, n.GetName()); err != nil {
