@@ -43,7 +43,7 @@ func newColumnWriter(w io.Writer, palette palette) *columnWriter {
 	return &columnWriter{w: printable.Unwrap(w), palette: palette, forTerminal: palette.enabled || printable.IsTerminal(w)}
 }
 
-// row adds a row. The cells are copied.
+// row adds a row. The cells are copied. As in kubectl, the text behind a line break is the first cell of a new row.
 func (c *columnWriter) row(cells []string, isHeader bool) error {
 	if c.forTerminal {
 		cells = slices.Clone(cells)
@@ -51,6 +51,25 @@ func (c *columnWriter) row(cells []string, isHeader bool) error {
 			cells[i] = printable.Text(cell)
 		}
 	}
+	if !slices.ContainsFunc(cells, func(cell string) bool { return strings.Contains(cell, "\n") }) {
+		return c.line(cells, isHeader)
+	}
+	var line []string
+	for _, cell := range cells {
+		first, behind, found := strings.Cut(cell, "\n")
+		for ; found; first, behind, found = strings.Cut(behind, "\n") {
+			if err := c.line(append(line, first), isHeader); err != nil {
+				return err
+			}
+			line = line[:0]
+		}
+		line = append(line, first)
+	}
+	return c.line(line, isHeader)
+}
+
+// line adds a row of cells without line breaks.
+func (c *columnWriter) line(cells []string, isHeader bool) error {
 	c.widen(cells)
 	if c.fixed {
 		c.append(cells, isHeader)

@@ -142,6 +142,20 @@ func TestPrinter_Formats(t *testing.T) {
 	}
 }
 
+// As in kubectl, only the text behind the last line break has a next column, and earlier lines do not widen theirs.
+func TestPrinter_ColumnsWithLineBreaks(t *testing.T) {
+	objects := []*unstructured.Object{
+		configMap("one", map[string]any{"text": "first\na line that is wider than the column\nlast"}),
+		configMap("two", map[string]any{"text": "x"}),
+	}
+	output, err := list(t, objects, "-o", "custom-columns=TEXT:.data.text,NAME:.metadata.name")
+	require.NoError(t, err)
+	assert.Equal(t, "TEXT   NAME\nfirst\na line that is wider than the column\nlast   one\nx      two\n", output)
+	output, err = list(t, objects, "-o", "custom-columns=NAME:.metadata.name,TEXT:.data.text")
+	require.NoError(t, err)
+	assert.Equal(t, "NAME   TEXT\none    first\na line that is wider than the column\nlast\ntwo    x\n", output)
+}
+
 func TestPrinter_TemplateErrorsHaveData(t *testing.T) {
 	for _, c := range []struct{ template, option, cause string }{
 		{"a{{.kind.more}}", "true", `template: output:1:8: executing "output" at <.kind.more>: can't evaluate field more in type interface {}`},
