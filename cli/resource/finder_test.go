@@ -89,8 +89,10 @@ func TestFinder_TargetsWithBlankSelector(t *testing.T) {
 	defer server.Close()
 	connection := &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"}
 	defer connection.Close()
-	for _, selection := range []flags.Selection{{}, {LabelSelector: " "}, {FieldSelector: " "}} {
-		finder := &resource.Finder{Connection: connection, Selection: selection}
+	for _, finder := range []*resource.Finder{
+		{}, {Selection: flags.Selection{LabelSelector: " "}}, {Selection: flags.Selection{FieldSelector: " "}}, {Where: " "},
+	} {
+		finder.Connection = connection
 		targets, err := finder.Targets(t.Context(), []string{"cm"})
 		require.EqualError(t, err, "resource(s) were provided, but no name was specified")
 		assert.Empty(t, targets)

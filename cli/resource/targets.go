@@ -69,7 +69,7 @@ func (f *Finder) Targets(ctx context.Context, args []string) (Targets, error) {
 		return nil, exit.WithHelp(errors.New("You must provide one or more resources by argument or filename."),
 			"\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'")
 	}
-	return f.typeTargets(ctx, types, names, bySelector || f.AllowTypes || f.All || f.Where != "")
+	return f.typeTargets(ctx, types, names, bySelector || f.AllowTypes || f.All || strings.TrimSpace(f.Where) != "")
 }
 
 // Visit calls visit for every object of targets for which Where holds. It continues after errors and returns them joined, and stops if ctx is done.

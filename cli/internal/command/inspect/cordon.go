@@ -68,7 +68,7 @@ type node struct {
 // nodes returns the nodes named by the arguments or matching the selector. It fails as a whole if a node cannot be read.
 func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 	switch {
-	case len(args) == 0 && strings.TrimSpace(o.selection.LabelSelector) == "" && o.where == "":
+	case len(args) == 0 && strings.TrimSpace(o.selection.LabelSelector+o.where) == "":
 		return nil, command.UsageError(cmd, "USAGE: %s [flags]", cmd.Use)
 	case len(args) > 0 && o.selection.LabelSelector != "":
 		return nil, command.UsageError(cmd, "error: cannot specify both a node name and a --selector option")

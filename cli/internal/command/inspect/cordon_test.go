@@ -25,8 +25,8 @@ func TestNodes_BlankSelector(t *testing.T) {
 	server := httptest.NewServer(api)
 	defer server.Close()
 	for name, build := range map[string]func(*command.State) *cobra.Command{"cordon": cordonCommand, "uncordon": uncordonCommand, "drain": drainCommand} {
-		for _, selector := range []string{"", " "} {
-			t.Run(name+"/"+selector, func(t *testing.T) {
+		for _, selector := range []string{"--selector=", "--selector= ", "--where= "} {
+			t.Run(name+selector, func(t *testing.T) {
 				var out bytes.Buffer
 				state := &command.State{
 					Streams:    command.Streams{Out: &out, Err: &out},
@@ -34,7 +34,7 @@ func TestNodes_BlankSelector(t *testing.T) {
 				}
 				defer state.Connection.Close()
 				cmd := build(state)
-				cmd.SetArgs([]string{"--selector", selector, "--dry-run=client"})
+				cmd.SetArgs([]string{selector, "--dry-run=client"})
 				require.ErrorContains(t, cmd.ExecuteContext(t.Context()), "USAGE:")
 				assert.Empty(t, out.String())
 			})
