@@ -135,7 +135,7 @@ func (c *Client) latestOrCached() *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.latest == nil {
-		c.latest = cached
+		c.publish(cached)
 	}
 	return c.latest
 }

@@ -1,12 +1,15 @@
 package discovery
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -242,4 +245,25 @@ func diskFiles(t testing.TB, dir string) []string {
 		return err
 	}))
 	return files
+}
+
+func TestClient_ChangesOfCachedSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, newDiskCache(dir, diskServer).write(diskSample(), time.Now()))
+		client := &Client{disk: newDiskCache(dir, diskServer), changed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		count := 0
+		go func() {
+			for range client.Changes(ctx, nil) {
+				count++
+			}
+		}()
+		synctest.Wait() // no snapshot so far
+		snapshot, err := client.Snapshot(ctx)
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Equal(t, len(slices.Collect(snapshot.Resources())), count)
+		cancel()
+	})
 }
