@@ -49,16 +49,18 @@ func (c *Client) Run(ctx context.Context) error {
 	return context.Cause(runCtx)
 }
 
-// firstRefresh retries until the server returns a snapshot or a terminal error.
+// firstRefresh retries until the server returns a snapshot or a terminal error. Time-outs belong to a single attempt.
 func (c *Client) firstRefresh(ctx context.Context) error {
 	var denials retry.Denials
 	for n := 1; ; n++ {
-		_, err := c.Refresh(ctx)
+		err := c.refreshWithTimeout(ctx, allGroups)
 		transient := denials.Record(err)
 		switch {
 		case err == nil:
 			return nil
-		case retry.IsTerminal(err) && !transient: // including an ended ctx
+		case ctx.Err() != nil:
+			return retry.WithContextError(ctx, err)
+		case retry.IsRejected(err) && !transient:
 			return err
 		}
 		if err := runBackoff.Wait(ctx, n); err != nil {

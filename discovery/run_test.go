@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/internal/testing/scripted"
+	"github.com/anykind/anykind/transport"
 )
 
 const (
@@ -97,6 +98,30 @@ func TestRun_RepeatsFirstRefresh(t *testing.T) {
 		assert.NotNil(t, client.Latest())
 		assert.NotZero(t, server.asked("watch"))
 	})
+}
+
+func TestRun_RepeatsFirstRefreshAfterTimeout(t *testing.T) {
+	for name, attemptTimeout := range map[string]time.Duration{"no response": 0, "no response in the client's time": 5 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer()
+				server.Handle("GET /apis", scripted.Watch())
+				httpClient := &http.Client{Transport: scripted.RoundTripper(t, server), Timeout: attemptTimeout}
+				conn, err := transport.New("http://server.test", httpClient, nil)
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				client := New(conn, nil)
+				ended := make(chan error, 1)
+				go func() { ended <- client.Run(ctx) }()
+				time.Sleep(time.Minute)
+				server.Handle("GET /apis")
+				time.Sleep(time.Minute)
+				assert.NotNil(t, client.Latest())
+				cancel(io.ErrClosedPipe)
+				require.ErrorIs(t, <-ended, io.ErrClosedPipe)
+			})
+		})
+	}
 }
 
 func groupsByName(s *Snapshot) map[string]Group {
