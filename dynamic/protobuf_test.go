@@ -329,6 +329,22 @@ func TestHandle_WatchResumesAsJSON(t *testing.T) {
 	assert.Equal(t, []string{"protobuf ?resourceVersion=10&watch=true", "JSON ?resourceVersion=11&watch=true"}, sent(t, server))
 }
 
+func TestHandle_WatchResumesWithOptionsOfCall(t *testing.T) {
+	r, server := configMaps(t, nil)
+	server.Handle("WATCH "+configMapRoute,
+		respondProtobuf(true, encodedEvent(t, watch.Added, "ConfigMap", newer(encodedConfigMap(t, "a", "11")))),
+		scripted.Watch(scripted.Event("ADDED", configMapJSON("a", "11"))))
+	opts := &metav1.ListOptions{ResourceVersion: "10", LabelSelector: "app=a"}
+	stream, err := r.OpenWatch(t.Context(), opts)
+	require.NoError(t, err)
+	defer stream.Close()
+	*opts = metav1.ListOptions{ResourceVersion: "20", LabelSelector: "app=b"} // of the caller's next watch
+	_, err = stream.Next()
+	require.NoError(t, err)
+	const query = " ?labelSelector=app%3Da&resourceVersion=10&watch=true"
+	assert.Equal(t, []string{"protobuf" + query, "JSON" + query}, sent(t, server))
+}
+
 func TestHandle_WatchOfInitialObjectsIsJSON(t *testing.T) {
 	for query, opts := range map[string]*metav1.ListOptions{
 		"watch=true":                   nil,

@@ -44,8 +44,8 @@ func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*W
 		return nil, err
 	}
 	if stream.isProtobuf {
+		resumed := valueOf(opts) // the caller may change opts
 		stream.reopen = func(version string) (*watchStream, error) {
-			resumed := valueOf(opts)
 			resumed.ResourceVersion = cmp.Or(version, resumed.ResourceVersion)
 			return e.openWatch(ctx, h.codec.form(), nil, &resumed)
 		}
