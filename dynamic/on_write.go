@@ -73,9 +73,9 @@ func (e *endpoint) reportWrite(ends []func(Write), request *transport.Request, b
 		return
 	}
 	var response struct {
-		Kind     string                  `json:"kind"`
-		Status   json.RawMessage         `json:"status"`
-		Details  struct{ UID types.UID } `json:"details"`
+		Kind     string          `json:"kind"`
+		Status   json.RawMessage `json:"status"`
+		Details  json.RawMessage `json:"details"` // of a Status; objects may have a field of this name
 		Metadata struct {
 			Namespace       string    `json:"namespace"`
 			Name            string    `json:"name"`
@@ -103,7 +103,9 @@ func (e *endpoint) reportWrite(ends []func(Write), request *transport.Request, b
 	case request.Method != http.MethodDelete || string(response.Status) == `"`+metav1.StatusFailure+`"`:
 		return
 	default:
-		write.UID = response.Details.UID
+		var details struct{ UID types.UID }
+		_ = json.Unmarshal(response.Details, &details) // without a UID it is ""
+		write.UID = details.UID
 		write.ResourceVersion = ""
 		write.Name = e.requestName(request)
 	}

@@ -68,6 +68,12 @@ func TestResource_OnWriteReportsWrites(t *testing.T) {
 				_, err := pods.Patch(ctx, "web-x", types.MergePatchType, []byte(`{}`), nil)
 				return err
 			}, written},
+		"create of a kind with details": {
+			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-x","namespace":"shop","uid":"u","resourceVersion":"7"},"details":"none"}`,
+			func(pods *dynamic.Resource) error { _, err := pods.Create(ctx, object, nil); return err }, written},
+		"delete of a kind with details": {
+			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-x","namespace":"shop","uid":"u","resourceVersion":"7"},"details":["none"]}`,
+			func(pods *dynamic.Resource) error { _, err := pods.Delete(ctx, "web-x", nil); return err }, written},
 		"typed": {pod, func(pods *dynamic.Resource) error {
 			var again []dynamic.Write
 			typed := dynamic.As[metav1.PartialObjectMetadata](pods).OnWrite(recordTo(&again))
