@@ -134,7 +134,10 @@ func (o *installOrder) index() {
 		case "APIService.apiregistration.k8s.io":
 			group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
 			version, _, _ := unstructured.Get[string](obj, "spec", "version")
-			o.apiServices[schema.GroupVersion{Group: group, Version: version}] = i
+			_, isAggregated, _ := unstructured.Get[any](obj, "spec", "service")
+			if isAggregated { // the API server itself serves the remaining groups, such as APIServices
+				o.apiServices[schema.GroupVersion{Group: group, Version: version}] = i
+			}
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestInstallOrder_Stages(t *testing.T) {
 	foos := withSpec(orderedObject("apiextensions.k8s.io/v1 CustomResourceDefinition foos.example.com"),
 		map[string]any{"group": "example.com", "names": map[string]any{"kind": "Foo"}})
 	metrics := withSpec(orderedObject("apiregistration.k8s.io/v1 APIService v1.metrics.example.com"),
-		map[string]any{"group": "metrics.example.com", "version": "v1"})
+		map[string]any{"group": "metrics.example.com", "version": "v1", "service": map[string]any{"name": "metrics", "namespace": "shop"}})
 	for name, tc := range map[string]struct {
 		objects []*unstructured.Object
 		want    []string
@@ -94,7 +94,12 @@ func TestInstallOrder_Stages(t *testing.T) {
 			orderedObject("example.com/v1 Foo foo"), withSpec(orderedObject("apiextensions.k8s.io/v1 CustomResourceDefinition foos.example.com", "apps/namespaces/shop/Deployment/conversion"), foos.Object["spec"].(map[string]any)),
 			orderedObject("apps/v1 Deployment shop/conversion"),
 		}, []string{"conversion", "foos.example.com", "foo"}},
-		"aggregated API":       {[]*unstructured.Object{orderedObject("metrics.example.com/v1 Metric metric"), metrics}, []string{"v1.metrics.example.com", "metric"}},
+		"aggregated API": {[]*unstructured.Object{orderedObject("metrics.example.com/v1 Metric metric"), metrics}, []string{"v1.metrics.example.com", "metric"}},
+		"APIServices of the API server itself": {[]*unstructured.Object{
+			orderedObject("apps/v1 Deployment shop/web"),
+			withSpec(orderedObject("apiregistration.k8s.io/v1 APIService v1.apiregistration.k8s.io"), map[string]any{"group": "apiregistration.k8s.io", "version": "v1"}),
+			withSpec(orderedObject("apiregistration.k8s.io/v1 APIService v1.apps"), map[string]any{"group": "apps", "version": "v1"}),
+		}, []string{"web", "v1.apiregistration.k8s.io v1.apps"}},
 		"default namespace":    {[]*unstructured.Object{orderedObject("v1 Pod a", "/namespaces/home/Pod/b"), orderedObject("v1 Pod b")}, []string{"b", "a"}},
 		"missing dependency":   {[]*unstructured.Object{orderedObject("v1 Pod a", "/namespaces/home/Pod/none")}, []string{"a"}},
 		"not of the namespace": {[]*unstructured.Object{orderedObject("v1 Pod home/a", "/namespaces/home/Pod/b"), orderedObject("v1 Pod shop/b")}, []string{"a b"}},
