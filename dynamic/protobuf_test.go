@@ -1,14 +1,17 @@
 package dynamic_test
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -343,6 +346,26 @@ func TestHandle_WatchResumesWithOptionsOfCall(t *testing.T) {
 	require.NoError(t, err)
 	const query = " ?labelSelector=app%3Da&resourceVersion=10&watch=true"
 	assert.Equal(t, []string{"protobuf" + query, "JSON" + query}, sent(t, server))
+}
+
+func TestWatchStream_CloseEndsResumption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, server := configMaps(t, nil)
+		server.Handle("WATCH "+configMapRoute,
+			respondProtobuf(true, encodedEvent(t, watch.Added, "ConfigMap", newer(encodedConfigMap(t, "a", "11")))), scripted.Hang)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		stream, err := r.OpenWatch(ctx, &metav1.ListOptions{ResourceVersion: "10"})
+		require.NoError(t, err)
+		ended := false
+		go func() { _, err = stream.Next(); ended = true }()
+		synctest.Wait()
+		require.Len(t, sent(t, server), 2)
+		stream.Close()
+		synctest.Wait()
+		require.True(t, ended)
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
 }
 
 func TestHandle_WatchOfInitialObjectsIsJSON(t *testing.T) {

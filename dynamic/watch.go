@@ -45,6 +45,7 @@ func (h *Handle[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*W
 	}
 	if stream.isProtobuf {
 		resumed := valueOf(opts) // the caller may change opts
+		ctx, stream.cancelReopen = context.WithCancel(ctx)
 		stream.reopen = func(version string) (*watchStream, error) {
 			resumed.ResourceVersion = cmp.Or(version, resumed.ResourceVersion)
 			return e.openWatch(ctx, h.codec.form(), nil, &resumed)
@@ -105,6 +106,8 @@ type watchStream struct {
 	err        error                                      // returned by all later calls of next
 	version    string                                     // of the last event, if reopen is set
 	reopen     func(version string) (*watchStream, error) // opens a watch from version on; nil for JSON, or if the caller does that
+	// cancelReopen cancels reopen. It is set with reopen.
+	cancelReopen context.CancelFunc
 
 	mu       sync.Mutex // guards body and isClosed
 	body     *errorRecorder
@@ -204,6 +207,9 @@ func (s *watchStream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.isClosed = true
+	if s.cancelReopen != nil {
+		s.cancelReopen()
+	}
 	_ = s.body.Close()
 }
 
