@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,8 +32,22 @@ func (e *terminalError) Unwrap() error { return e.error }
 //
 // 401 and 403 are terminal here; long-lived calls check [Denials] first.
 func IsTerminal(err error) bool {
-	return IsRejected(err) ||
-		statusCode(err) == 0 && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+	return IsRejected(err) || statusCode(err) == 0 && (errors.Is(err, context.Canceled) || hasDeadlineExceeded(err))
+}
+
+// hasDeadlineExceeded reports whether err wraps context.DeadlineExceeded itself. errors.Is would also find time-outs of a single
+// attempt, those of dialing and of http.Client: their methods Is match it.
+func hasDeadlineExceeded(err error) bool {
+	if err == context.DeadlineExceeded { //nolint:errorlint // itself
+		return true
+	}
+	switch wrapper := err.(type) { //nolint:errorlint // each error of the chain
+	case interface{ Unwrap() error }:
+		return hasDeadlineExceeded(wrapper.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(wrapper.Unwrap(), hasDeadlineExceeded)
+	}
+	return false
 }
 
 // IsRejected is [IsTerminal] without ended contexts, for calls that check their own ctx first. All remaining time-outs belong to

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -138,6 +139,14 @@ func tooLarge() error {
 	return err
 }
 
+// dialTimeout returns the error of a dial whose time-out has passed. No context has ended.
+func dialTimeout(t *testing.T) error {
+	t.Helper()
+	_, err := (&net.Dialer{Timeout: time.Nanosecond}).DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	require.ErrorIs(t, err, context.DeadlineExceeded, "by its method Is")
+	return err
+}
+
 func TestIsTerminal_ByError(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -149,6 +158,8 @@ func TestIsTerminal_ByError(t *testing.T) {
 		{"marked", fmt.Errorf("get: %w", Terminal(io.EOF)), true},
 		{"an untrusted certificate", &tls.CertificateVerificationError{Err: io.EOF}, true},
 		{"cancelled", context.Canceled, true},
+		{"a deadline", fmt.Errorf("get: %w", fmt.Errorf("%w: %w", context.DeadlineExceeded, errCause)), true},
+		{"a time-out of dialing", fmt.Errorf("get: %w", dialTimeout(t)), false},
 		{"bad request", status(400, metav1.StatusReasonBadRequest), true},
 		{"unauthorized", status(401, metav1.StatusReasonUnauthorized), true},
 		{"forbidden", apierrors.NewForbidden(widgets, "web", io.EOF), true},
@@ -162,7 +173,8 @@ func TestIsTerminal_ByError(t *testing.T) {
 		{"unavailable behind a context's end", fmt.Errorf("%w: %w", context.Canceled, apierrors.NewServiceUnavailable("x")), false},
 	} {
 		assert.Equal(t, c.want, IsTerminal(c.err), c.name)
-		assert.Equal(t, c.want && !errors.Is(c.err, context.Canceled), IsRejected(c.err), c.name)
+		isContext := errors.Is(c.err, context.Canceled) || errors.Is(c.err, context.DeadlineExceeded)
+		assert.Equal(t, c.want && !isContext, IsRejected(c.err), c.name)
 	}
 	assert.NoError(t, Terminal(nil))
 	assert.ErrorIs(t, Terminal(io.EOF), io.EOF)
