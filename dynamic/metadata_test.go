@@ -1,6 +1,7 @@
 package dynamic_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -247,4 +248,23 @@ func TestClient_ForObjectOfMetadata(t *testing.T) {
 	scale, err := resource(t, client, "deploy").Subresource("scale").Metadata().Get(t.Context(), "web", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "autoscaling/v1, Kind=Scale", scale.GroupVersionKind().String(), "a subresource's own kind")
+}
+
+func TestHandle_ScaleOfMetadataAndTables(t *testing.T) {
+	client, server := script(t, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":3}}`)
+	deployments := resource(t, client, "deploy")
+	for name, scale := range map[string]func(ctx context.Context, name string, replicas int64, opts *metav1.PatchOptions) (*unstructured.Object, error){
+		"metadata": deployments.Metadata().Scale, "tables": deployments.Tables("").Scale,
+	} {
+		scaled, err := scale(t.Context(), "web", 3, nil)
+		require.NoError(t, err, name)
+		replicas, _, err := unstructured.Get[int64](scaled, "spec", "replicas")
+		require.NoError(t, err)
+		assert.Equal(t, int64(3), replicas, name)
+	}
+	for _, request := range server.Requests() {
+		if request.Method == http.MethodPatch {
+			assert.NotContains(t, request.Accept, "as=")
+		}
+	}
 }

@@ -23,7 +23,7 @@ import (
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource.
 func (e *endpoint) Scale(ctx context.Context, name string, replicas int64, opts *metav1.PatchOptions) (*unstructured.Object, error) {
 	patch := `{"spec":{"replicas":` + strconv.FormatInt(replicas, 10) + `}}`
-	return e.withSubresource("scale").objects().Patch(ctx, name, types.MergePatchType, []byte(patch), opts)
+	return e.withSubresource("scale").withRepresentation(representation{}).objects().Patch(ctx, name, types.MergePatchType, []byte(patch), opts)
 }
 
 // EvictOptions are options of Evict.
