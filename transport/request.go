@@ -102,7 +102,7 @@ func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*h
 		begin := time.Now()
 		if err := limiter.Wait(ctx); err != nil {
 			closeBody(req)
-			return nil, fmt.Errorf("%s %s: wait for the rate limiter: %w", req.Method, printableURL(req), err)
+			return nil, fmt.Errorf("%s %s: wait for the rate limiter: %w", req.Method, printableURL(req), retry.WithContextError(ctx, err))
 		}
 		c.delay += time.Since(begin)
 	}

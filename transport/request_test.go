@@ -369,6 +369,25 @@ func TestOptions_RateLimiterBeforeEveryAttempt(t *testing.T) {
 	assert.EqualValues(t, 2, asked.Load())
 }
 
+// ctxLimiter is a RateLimiter that waits for the end of ctx, like *rate.Limiter.
+type ctxLimiter struct{ cancel func() }
+
+func (l ctxLimiter) Wait(ctx context.Context) error {
+	l.cancel()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestOptions_RateLimiterErrorHasCause(t *testing.T) {
+	cause := errors.New("not the leader any more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	conn := serveWith(t, transport.Options{RateLimiter: ctxLimiter{func() { cancel(cause) }}}, func(http.ResponseWriter, *http.Request) {})
+	_, err := conn.Do(ctx, &transport.Request{Path: "/api"}) //nolint:bodyclose // there is no response
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, cause)
+	assert.ErrorContains(t, err, "wait for the rate limiter")
+}
+
 // inspector wraps a round tripper and looks at its requests.
 type inspector struct {
 	http.RoundTripper
