@@ -152,7 +152,7 @@ func (k *kubectlProxy) namespace(ctx context.Context) (string, error) {
 	var stderr errorLines
 	cmd.Stderr = &stderr
 	output, err := cmd.Output()
-	return strings.TrimSpace(string(output)), stderr.explain(err)
+	return strings.TrimSpace(string(output)), retry.WithContextError(ctx, stderr.explain(err)) // a killed process has no error of ctx
 }
 
 func (k *kubectlProxy) stop() {

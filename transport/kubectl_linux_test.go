@@ -41,6 +41,10 @@ func TestKubectlProcess(*testing.T) {
 			_, _ = io.WriteString(os.Stderr, "token s3cret\nerror: context was not found\n")
 			os.Exit(1)
 		}
+		if mode == "slow namespace" {
+			_ = os.WriteFile(filepath.Join(os.TempDir(), "asked"), nil, 0o600)
+			time.Sleep(time.Hour)
+		}
 		namespaces := "plugin shop" // all of the cluster's extension and of the context
 		if args[len(args)-1] == "jsonpath={.contexts[0].context.namespace}" {
 			namespaces = "shop"
@@ -125,20 +129,24 @@ func TestOpenKubectl_ExitBeforeServingFails(t *testing.T) {
 }
 
 func TestOpenKubectl_ContextBoundsStart(t *testing.T) {
-	command, folder := wrapper(t, "silent")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cause := errors.New("the user left")
-	go func() {
-		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-			if _, err := os.Stat(filepath.Join(folder, "pid")); err == nil {
-				cancel(cause)
-			}
-		}
-	}()
-	_, err := transport.OpenKubectl(ctx, &transport.KubectlOptions{Command: command})
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, cause)
-	gone(t, folder)
+	for mode, begun := range map[string]string{"silent": "pid", "slow namespace": "asked"} {
+		t.Run(mode, func(t *testing.T) {
+			command, folder := wrapper(t, mode)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cause := errors.New("the user left")
+			go func() {
+				for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+					if _, err := os.Stat(filepath.Join(folder, begun)); err == nil {
+						cancel(cause)
+					}
+				}
+			}()
+			_, err := transport.OpenKubectl(ctx, &transport.KubectlOptions{Command: command})
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, cause)
+			gone(t, folder)
+		})
+	}
 }
 
 func TestOpenKubectl_CloseEndsWrappedProcess(t *testing.T) {
