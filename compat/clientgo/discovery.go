@@ -37,6 +37,7 @@ type CachedDiscovery struct {
 	mu sync.Mutex
 	// invalid: the next call requests a snapshot. fresh: a snapshot was requested after the last Invalidate.
 	invalid, fresh bool
+	invalidations  int // calls of Invalidate
 	openAPI        openapi.Client
 }
 
@@ -62,6 +63,7 @@ func NewDiscovery(ctx context.Context, conn *transport.Conn, client *discovery.C
 func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, error) {
 	d.mu.Lock()
 	refresh := d.invalid
+	invalidations := d.invalidations
 	d.mu.Unlock()
 	if !refresh {
 		isFirst := d.client.Latest() == nil
@@ -76,8 +78,10 @@ func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, er
 	snapshot, err := d.client.Refresh(ctx)
 	if err == nil {
 		d.mu.Lock()
-		d.invalid = false
-		d.fresh = true
+		if d.invalidations == invalidations { // a later Invalidate needs a later request
+			d.invalid = false
+			d.fresh = true
+		}
 		d.mu.Unlock()
 	}
 	return snapshot, clientGoError(err)
@@ -99,6 +103,7 @@ func (d *CachedDiscovery) Invalidate() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.invalid = true
+	d.invalidations++
 	d.fresh = false
 	d.openAPI = nil
 }
