@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -104,6 +105,20 @@ func TestConsistentClient_DeleteWithoutUID(t *testing.T) {
 	require.ErrorIs(t, c.Get(ended, key, got), context.Canceled, "it waits for the deletion")
 	running.Go(func() { events <- scripted.Event("DELETED", configMap) })
 	require.True(t, apierrors.IsNotFound(c.Get(ctx, key, got)))
+}
+
+func TestInFlightWrites_WaitErrorHasCause(t *testing.T) {
+	writes := &inFlightWrites{}
+	of := kindForm{configMaps, typedForm}
+	key := ctrlclient.ObjectKey{Namespace: "shop", Name: "web"}
+	defer writes.begin(of, key)()
+	cause := errors.New("the lease is lost")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	for _, err := range []error{writes.wait(ctx, of), writes.wait(ctx, of, key)} {
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, cause)
+	}
 }
 
 // TestWatch_AllForms compares the events of each form.

@@ -2,6 +2,8 @@ package controllerruntime
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,8 +49,17 @@ func (w *inFlightWrites) wait(ctx context.Context, of kindForm, keys ...client.O
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("wait for a write in flight: %w", endError(ctx))
 		}
 	}
 	return nil
+}
+
+// endError returns the error of an ended ctx with its cause, such as leaderelection.ErrLeaseLost.
+func endError(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), cause)
 }
