@@ -24,6 +24,9 @@ var htmlText string
 // timeout bounds the work for a request.
 const timeout = 30 * time.Second
 
+// maxErrorCode is the last code of a response with an error.
+const maxErrorCode = 599
+
 // Options are the options of [Handler].
 type Options struct {
 	// Tokens requires a token of the cluster in each request, as the bearer token, or in a browser as the password. A page has the
@@ -120,6 +123,9 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	var failed net.Error
 	if errors.As(err, &status) {
 		code = int(status.Status().Code)
+		if code < http.StatusBadRequest || code > maxErrorCode { // net/http panics with a code that does not exist
+			code = http.StatusBadGateway
+		}
 	} else if errors.As(err, &failed) {
 		code = http.StatusBadGateway
 	}
