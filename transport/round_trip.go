@@ -108,7 +108,7 @@ func (c *call) roundTrip(req *http.Request, body io.ReadCloser) (*http.Response,
 	ctx := req.Context()
 	own := req.Clone(c.withUser(ctx))
 	own.Method = cmp.Or(own.Method, http.MethodGet) // for clients "" means GET
-	if own.Header == nil { // as for clients, too
+	if own.Header == nil {                          // as for clients, too
 		own.Header = http.Header{}
 	}
 	own.Body = body
