@@ -124,7 +124,7 @@ func (s *Static) Credential(context.Context) (*Credential, error) {
 	if s.current != nil && slices.EqualFunc(s.used[:], content[:], bytes.Equal) {
 		return s.current, nil
 	}
-	certificate, err := ParsePair(content[1], content[2])
+	certificate, err := s.pair(content)
 	switch {
 	case err != nil && s.current == nil:
 		return nil, err
@@ -140,6 +140,14 @@ func (s *Static) Credential(context.Context) (*Credential, error) {
 		s.current.Authorization = "Bearer " + string(token)
 	}
 	return s.current, nil
+}
+
+// pair returns the certificate of content. An unchanged certificate keeps its pointer. s.mu must be held.
+func (s *Static) pair(content [3][]byte) (*tls.Certificate, error) {
+	if s.current != nil && bytes.Equal(s.used[1], content[1]) && bytes.Equal(s.used[2], content[2]) {
+		return s.current.Certificate, nil
+	}
+	return ParsePair(content[1], content[2])
 }
 
 // Renew implements [Authenticator] by reading the files at once.

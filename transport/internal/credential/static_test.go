@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 func TestFile_ContentReadAgainAfterMinute(t *testing.T) {
@@ -44,4 +47,21 @@ func TestFile_ContentReadAgainAfterMinute(t *testing.T) {
 	write(t, path, "")
 	_, err = (&File{path: path}).Content(start)
 	require.ErrorContains(t, err, "is empty")
+}
+
+func TestStatic_NewTokenKeepsCertificate(t *testing.T) {
+	certificate, key := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte("first"), 0o600))
+	static, err := NewStatic(kubeconfig.User{
+		TokenFile: tokenFile, ClientCertificateData: certificate, ClientKeyData: kubeconfig.NewSecretData(key),
+	})
+	require.NoError(t, err)
+	before, err := static.Credential(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(tokenFile, []byte("second"), 0o600))
+	after, err := static.Renew(t.Context(), before)
+	require.NoError(t, err)
+	assert.Equal(t, "Bearer second", after.Authorization)
+	assert.Same(t, before.Certificate, after.Certificate, "a pool with a new certificate drops its connections")
 }
