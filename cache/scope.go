@@ -46,7 +46,7 @@ type scope struct {
 func newScope[T any](opts *Options[T]) scope {
 	s := scope{namespaces: []string{""}, shard: opts.Shard, changed: make(chan struct{}, 1)}
 	if opts.Namespaces != nil {
-		s.namespaces = opts.Namespaces
+		s.namespaces = slices.Clone(opts.Namespaces)
 	}
 	if s.shard.Field() == "" { // a selector without a field cannot select nothing
 		s.shard = shard.New(shard.UID, shard.All()...)

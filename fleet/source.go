@@ -44,8 +44,14 @@ type claim struct {
 
 // Set adds a cluster, or replaces its configuration. An equal configuration changes nothing. A different one reconnects this cluster
 // alone. cfg must not be changed afterwards. A name that two sources set has the configuration set last. When its source
-// removes it, the cluster has the configuration of the remaining source.
-func (c *Clusters) Set(name string, cfg *transport.Config) { c.put(name, cfg, nil) }
+// removes it, the cluster has the configuration of the remaining source. A cluster without a configuration fails, as with SetError.
+func (c *Clusters) Set(name string, cfg *transport.Config) {
+	if cfg == nil {
+		c.SetError(name, nil)
+		return
+	}
+	c.put(name, cfg, nil)
+}
 
 // SetError adds a cluster without a usable configuration, or replaces the configuration. The cluster fails with err.
 func (c *Clusters) SetError(name string, err error) {

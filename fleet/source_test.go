@@ -316,6 +316,8 @@ func TestClusters_SharedName(t *testing.T) {
 		assertServer("https://a with ")
 		a.Set("prod", &transport.Config{Server: "https://a2"})
 		assertServer("https://a2 with ")
+		a.Set("prod", nil)
+		assertServer("no configuration")
 		a.Remove("prod")
 		assert.Empty(t, f.Names())
 	})

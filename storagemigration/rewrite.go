@@ -124,7 +124,7 @@ func (r *rewriter) patch(ctx context.Context, in *dynamic.Resource, obj *unstruc
 	if isMoved {
 		r.managedFields.Add(1)
 	}
-	if stored.GetResourceVersion() != obj.GetResourceVersion() {
+	if !r.opts.DryRun && stored.GetResourceVersion() != obj.GetResourceVersion() {
 		r.rewritten.Add(1)
 	}
 	return nil
