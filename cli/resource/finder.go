@@ -200,6 +200,7 @@ func (f *Finder) fromFiles(ctx context.Context, args []string, read bool) iter.S
 			info, err := find(ctx, obj)
 			if err == nil && read && info.Resource != nil {
 				info.Object, err = info.Resource.Get(ctx, info.Name, nil)
+				err = getError(ctx, info.Resource, err)
 			}
 			if err != nil {
 				info = nil

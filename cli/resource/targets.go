@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -137,7 +136,7 @@ func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) iter.Seq2
 	}
 	return func(yield func(*unstructured.Object, error) bool) {
 		obj, err := t.Resource.Get(ctx, t.Name, nil)
-		yield(obj, err)
+		yield(obj, getError(ctx, t.Resource, err))
 	}
 }
 
@@ -146,7 +145,8 @@ func (t Target) Rows(ctx context.Context, include metav1.IncludeObjectPolicy, op
 	tables := t.Resource.Tables(include)
 	return func(yield func(*dynamic.TableRow, error) bool) {
 		if t.Name != "" {
-			yield(tables.Get(ctx, t.Name, nil))
+			row, err := tables.Get(ctx, t.Name, nil)
+			yield(row, getError(ctx, t.Resource, err))
 			return
 		}
 		for row, err := range tables.List(ctx, opts) {
@@ -158,24 +158,6 @@ func (t Target) Rows(ctx context.Context, include metav1.IncludeObjectPolicy, op
 			}
 		}
 	}
-}
-
-// ListError rewrites the message of a rejected list as kubectl does, with the resource and the selectors. Only errors 400 and 404
-// are rewritten.
-func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
-	var status *apierrors.StatusError
-	if apierrors.IsResourceExpired(err) || !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return err
-	}
-	changed := *status
-	what := r.APIResource().GVR.String()
-	if opts.LabelSelector == "" && opts.FieldSelector == "" {
-		changed.ErrStatus.Message = fmt.Sprintf("Unable to list %q: %v", what, status.ErrStatus.Message)
-	} else {
-		changed.ErrStatus.Message = fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: %v",
-			what, opts.LabelSelector, opts.FieldSelector, status.ErrStatus.Message)
-	}
-	return &changed
 }
 
 // In returns the handle in the namespace of obj.
@@ -307,12 +289,4 @@ func (f *Finder) fileTargets(ctx context.Context, args []string) ([]Target, erro
 		targets = append(targets, Target{Resource: found.Resource, Name: obj.GetName()})
 	}
 	return targets, nil
-}
-
-// contextError returns the error of a ctx that has ended, with its cause.
-func contextError(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
-	}
-	return ctx.Err()
 }

@@ -28,6 +28,9 @@ func setCases() []oracleCase {
 		{line: "set image deploy/missing web=a", fails: true},
 		{line: "set image deploy/web web=a *=b", setup: webDeployment, fails: true},
 		{line: "set env deploy/missing A=b", fails: true},
+		{line: "set env deploy/web A=1 A=2", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set env deploy/web 1A=x", setup: webDeployment, fails: true},
+		{line: "set env deploy/web MODE=slow NONE-", setup: webDeployment},
 
 		{line: "set resources deploy/web --limits=cpu=200m,memory=512Mi --requests=cpu=0.1", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
 		{line: "set resources deploy web -c 's*' --requests=cpu=1000m -o name", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},

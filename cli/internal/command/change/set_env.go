@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change/podenv"
@@ -117,9 +118,10 @@ func (o *setEnvOptions) parse(pairs []string, in io.Reader) error {
 			if err := o.parseInput(in); err != nil {
 				return err
 			}
-		case hasValue && name == "":
-			return fmt.Errorf("invalid environment variable: %s", pair)
 		case hasValue:
+			if errs := validation.IsEnvVarName(name); len(errs) > 0 {
+				return fmt.Errorf("%q is not a valid key name: %s", name, strings.Join(errs, ";"))
+			}
 			o.variables = append(o.variables, map[string]any{"name": name, "value": value})
 		case strings.HasSuffix(pair, "-"):
 			o.remove = append(o.remove, strings.TrimSuffix(pair, "-"))
@@ -227,8 +229,13 @@ func (o *setEnvOptions) changeContainer(c container) error {
 			kept = append(kept, item)
 		}
 	}
+	set := map[string]bool{}
 	for _, variable := range o.variables {
 		name := nested.String(variable, "name")
+		if set[name] { // as in kubectl, the first of the same name is set
+			continue
+		}
+		set[name] = true
 		at, exists := positions[name]
 		switch {
 		case exists && !o.overwrite:

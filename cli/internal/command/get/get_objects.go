@@ -20,11 +20,12 @@ func (c *getCommand) printObjects(ctx context.Context, targets []resource.Target
 		return err
 	}
 	if len(targets) == 1 && targets[0].Name != "" && c.isSingleItem() {
-		obj, err := targets[0].Resource.Get(ctx, targets[0].Name, nil)
-		if err != nil {
-			return c.unlessIgnored(err)
+		for obj, err := range targets[0].Objects(ctx, nil) {
+			if err != nil {
+				return c.unlessIgnored(err)
+			}
+			return printer.Object(obj)
 		}
-		return printer.Object(obj)
 	}
 	if c.ignoreNotFound && len(targets) > 0 && targets[0].Name != "" {
 		return c.printFound(ctx, printer, targets)

@@ -66,8 +66,10 @@ func (c *getCommand) followTarget(ctx context.Context, target resource.Target, e
 // checkReadable reads an object of the target, so that a missing object or a missing permission is reported immediately.
 func (c *getCommand) checkReadable(ctx context.Context, target resource.Target) error {
 	if target.Name != "" {
-		_, err := target.Resource.Metadata().Get(ctx, target.Name, nil)
-		return err
+		target.Resource = target.Resource.Metadata()
+		for _, err := range target.Objects(ctx, nil) {
+			return err
+		}
 	}
 	opts := c.listOptions()
 	opts.Limit = 1
