@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -108,7 +109,7 @@ func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *uns
 	if err != nil {
 		return err
 	}
-	r := &reader{ctx: ctx, client: client, namespace: obj.GetNamespace()}
+	r := &reader{ctx: ctx, client: client, namespace: obj.GetNamespace(), errorf: d.Errorf}
 	related := &describe.Related{Now: time.Now(), ShowEvents: d.showEvents}
 	r.related(in.APIResource().GVR.GroupResource().String(), obj, related)
 	if d.showEvents {
@@ -125,11 +126,27 @@ func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *uns
 	return describe.Write(d.Out, obj, related)
 }
 
-// reader reads related objects. A description omits forbidden objects and unserved resources.
+// reader reads related objects. A description omits forbidden objects and unserved resources. Objects that cannot be read for another
+// reason are named in a warning.
 type reader struct {
 	ctx       context.Context
 	client    *dynamic.Client
 	namespace string // "" for all namespaces
+	errorf    func(format string, args ...any)
+}
+
+// in returns a reader of a namespace.
+func (r *reader) in(namespace string) *reader {
+	other := *r
+	other.namespace = namespace
+	return &other
+}
+
+func (r *reader) warn(resource string, err error) {
+	isOmitted := err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+	if !isOmitted && r.ctx.Err() == nil {
+		r.errorf("Warning: the description lacks %s: %v", resource, command.ServerMessage(err))
+	}
 }
 
 // related reads the objects of a description besides events.
@@ -153,13 +170,12 @@ func (r *reader) related(resource string, obj *unstructured.Object, into *descri
 		into.EndpointSlices = r.list("endpointslices.discovery.k8s.io", nil)
 		into.Services = r.list("services", nil)
 	case "namespaces":
-		namespaced := &reader{ctx: r.ctx, client: r.client, namespace: obj.GetName()}
+		namespaced := r.in(obj.GetName())
 		into.Quotas = namespaced.list("resourcequotas", nil)
 		into.LimitRanges = namespaced.list("limitranges", nil)
 	case "nodes":
 		into.Pods = r.list("pods", &metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.GetName()})
-		leases := &reader{ctx: r.ctx, client: r.client, namespace: "kube-node-lease"}
-		into.Lease = leases.get("leases.coordination.k8s.io", obj.GetName())
+		into.Lease = r.in("kube-node-lease").get("leases.coordination.k8s.io", obj.GetName())
 	}
 }
 
@@ -175,7 +191,8 @@ func (r *reader) handle(resource string) (*dynamic.Resource, error) {
 }
 
 func (r *reader) list(resource string, opts *metav1.ListOptions) []*unstructured.Object {
-	all, _ := r.tryList(resource, opts)
+	all, err := r.tryList(resource, opts)
+	r.warn(resource, err)
 	return all
 }
 
@@ -197,10 +214,12 @@ func (r *reader) tryList(resource string, opts *metav1.ListOptions) ([]*unstruct
 func (r *reader) get(resource, name string) *unstructured.Object {
 	handle, err := r.handle(resource)
 	if err != nil {
+		r.warn(resource, err)
 		return nil
 	}
 	obj, err := handle.Get(r.ctx, name, nil)
 	if err != nil {
+		r.warn(resource, err)
 		return nil
 	}
 	return obj

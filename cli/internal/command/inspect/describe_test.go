@@ -16,24 +16,52 @@ import (
 	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
-// Without its pods, the claim would be described as unused.
-func TestDescribe_InterruptedWhileReadingPods(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	api := scripted.New("/v1 persistentvolumeclaims persistentvolumeclaim PersistentVolumeClaim pvc\n/v1 pods pod Pod po\n/v1 events event Event ev")
-	api.Handle("GET /api/v1/namespaces/shop/persistentvolumeclaims/data",
-		scripted.JSON(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"shop"}}`))
-	api.Handle("GET /api/v1/namespaces/shop/pods", func(http.ResponseWriter, *http.Request) { cancel() })
-	server := httptest.NewServer(api)
-	defer server.Close()
-	var out bytes.Buffer
-	state := &command.State{
-		Streams:    command.Streams{Out: &out, Err: &out},
-		Connection: &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"},
+// TestDescribe_PodsOfClaimUnreadable describes a claim whose pods cannot be read: without them it would be described as unused.
+func TestDescribe_PodsOfClaimUnreadable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods    http.HandlerFunc // nil interrupts the program
+		warning string
+	}{
+		"interrupted":  {},
+		"server error": {scripted.Status(http.StatusInternalServerError, "InternalError"), "Warning: the description lacks pods: "},
+		"forbidden":    {pods: scripted.Status(http.StatusForbidden, "Forbidden")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			api := scripted.New("/v1 persistentvolumeclaims persistentvolumeclaim PersistentVolumeClaim pvc\n/v1 pods pod Pod po\n/v1 events event Event ev")
+			api.Handle("GET /api/v1/namespaces/shop/persistentvolumeclaims/data",
+				scripted.JSON(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"shop"}}`))
+			api.Handle("GET /api/v1/namespaces/shop/pods", func(w http.ResponseWriter, r *http.Request) {
+				if tc.pods == nil {
+					cancel()
+				} else {
+					tc.pods(w, r)
+				}
+			})
+			server := httptest.NewServer(api)
+			defer server.Close()
+			var out, stderr bytes.Buffer
+			state := &command.State{
+				Streams:    command.Streams{Out: &out, Err: &stderr},
+				Connection: &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"},
+			}
+			defer state.Connection.Close()
+			cmd := describeCommand(state)
+			cmd.SetArgs([]string{"pvc", "data", "--show-events=false"})
+			err := cmd.ExecuteContext(ctx)
+			if tc.pods == nil {
+				require.ErrorIs(t, err, context.Canceled)
+				assert.NotContains(t, out.String(), "Name:")
+				return
+			}
+			require.NoError(t, err)
+			assert.Contains(t, out.String(), "Used By:")
+			if tc.warning == "" {
+				assert.Empty(t, stderr.String())
+			} else {
+				assert.Contains(t, stderr.String(), tc.warning)
+			}
+		})
 	}
-	defer state.Connection.Close()
-	cmd := describeCommand(state)
-	cmd.SetArgs([]string{"pvc", "data"})
-	require.ErrorIs(t, cmd.ExecuteContext(ctx), context.Canceled)
-	assert.NotContains(t, out.String(), "Name:")
 }
