@@ -382,7 +382,7 @@ func TestOptions_RateLimiterErrorHasCause(t *testing.T) {
 	cause := errors.New("not the leader any more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	conn := serveWith(t, transport.Options{RateLimiter: ctxLimiter{func() { cancel(cause) }}}, func(http.ResponseWriter, *http.Request) {})
-	_, err := conn.Do(ctx, &transport.Request{Path: "/api"}) //nolint:bodyclose // there is no response
+	_, err := conn.Do(ctx, &transport.Request{Path: "/api"})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, cause)
 	assert.ErrorContains(t, err, "wait for the rate limiter")
