@@ -107,8 +107,9 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *call) roundTrip(req *http.Request, body io.ReadCloser) (*http.Response, error) {
 	ctx := req.Context()
 	own := req.Clone(c.withUser(ctx))
-	own.Method = cmp.Or(own.Method, http.MethodGet) // for clients "" means GET
-	if own.Header == nil {                          // as for clients, too
+	// As for clients, "" means GET, and the header may be nil.
+	own.Method = cmp.Or(own.Method, http.MethodGet)
+	if own.Header == nil {
 		own.Header = http.Header{}
 	}
 	own.Body = body

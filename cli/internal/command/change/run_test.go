@@ -53,20 +53,25 @@ func (e *env) runIn(ctx context.Context, t *testing.T, stdin string, args ...str
 
 func (e *env) runWith(ctx context.Context, t *testing.T, stdin io.Reader, args ...string) result {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	state := &command.State{
-		Streams:    command.Streams{In: stdin, Out: &stdout, Err: &stderr},
-		Connection: flags.NewConnection(),
-	}
-	state.Connection.Kubeconfig = cluster.Kubeconfig(t)
-	state.Connection.CacheDir = t.TempDir()
-	state.Connection.FieldManager = "anyctl"
+	connection := flags.NewConnection()
+	connection.Kubeconfig = cluster.Kubeconfig(t)
+	connection.CacheDir = t.TempDir()
+	connection.FieldManager = "anyctl"
+	var stdout bytes.Buffer
+	r := execute(ctx, connection, stdin, &stdout, append([]string{"-n", e.namespace}, args...)...)
+	r.stdout = stdout.String()
+	return r
+}
+
+// execute runs a command line, and closes the connection. The result lacks the standard output.
+func execute(ctx context.Context, connection *flags.Connection, stdin io.Reader, stdout io.Writer, args ...string) result {
+	defer connection.Close()
+	var stderr bytes.Buffer
+	state := &command.State{Streams: command.Streams{In: stdin, Out: stdout, Err: &stderr}, Connection: connection}
 	root := command.Root(state, &cobra.Command{Use: "anyctl"}, Commands(state)...) //nolint:contextcheck // commands get ctx from ExecuteContext
-	root.SetArgs(append([]string{"-n", e.namespace}, args...))
-	err := root.ExecuteContext(ctx)
-	state.Connection.Close()
-	code := exit.Report(&stderr, err)
-	return result{stdout.String(), stderr.String(), code}
+	root.SetArgs(args)
+	code := exit.Report(&stderr, root.ExecuteContext(ctx))
+	return result{stderr: stderr.String(), code: code}
 }
 
 // apply creates objects of a manifest in the namespace.

@@ -1,7 +1,6 @@
 package change
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -10,12 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 
 	"github.com/anykind/anykind/cli/exit"
 	"github.com/anykind/anykind/cli/flags"
-	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
@@ -45,18 +42,8 @@ func waitServer(t *testing.T) *httptest.Server {
 func runWait(ctx context.Context, t *testing.T, out io.Writer, condition string) result {
 	t.Helper()
 	server := waitServer(t)
-	var stderr bytes.Buffer
-	state := &command.State{
-		Streams:    command.Streams{In: strings.NewReader(""), Out: out, Err: &stderr},
-		Connection: flags.NewConnection(),
-	}
-	defer state.Connection.Close()
-	root := command.Root(state, &cobra.Command{Use: "anyctl"}, Commands(state)...) //nolint:contextcheck // commands get ctx from ExecuteContext
-	root.SetArgs([]string{
-		"wait", "cm", "a", "b", "--for=" + condition, "--timeout=1s", "-n", "shop", "--kubeconfig", os.DevNull, "--server", server.URL, "--cache-dir=",
-	})
-	code := exit.Report(&stderr, root.ExecuteContext(ctx))
-	return result{stderr: stderr.String(), code: code}
+	return execute(ctx, flags.NewConnection(), strings.NewReader(""), out,
+		"wait", "cm", "a", "b", "--for="+condition, "--timeout=1s", "-n", "shop", "--kubeconfig", os.DevNull, "--server", server.URL, "--cache-dir=")
 }
 
 // The expression fails for the first object, and is not met by the second.

@@ -212,16 +212,12 @@ func (r *reader) tryList(resource string, opts *metav1.ListOptions) ([]*unstruct
 }
 
 func (r *reader) get(resource, name string) *unstructured.Object {
+	var obj *unstructured.Object
 	handle, err := r.handle(resource)
-	if err != nil {
-		r.warn(resource, err)
-		return nil
+	if err == nil {
+		obj, err = handle.Get(r.ctx, name, nil)
 	}
-	obj, err := handle.Get(r.ctx, name, nil)
-	if err != nil {
-		r.warn(resource, err)
-		return nil
-	}
+	r.warn(resource, err)
 	return obj
 }
 

@@ -1,18 +1,13 @@
 package inspect
 
 import (
-	"bytes"
 	"context"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/anykind/anykind/cli/flags"
-	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/internal/testing/scripted"
 )
 
@@ -39,24 +34,17 @@ func TestDescribe_PodsOfClaimUnreadable(t *testing.T) {
 					tc.pods(w, r)
 				}
 			})
-			server := httptest.NewServer(api)
-			defer server.Close()
-			var out, stderr bytes.Buffer
-			state := &command.State{
-				Streams:    command.Streams{Out: &out, Err: &stderr},
-				Connection: &flags.Connection{Kubeconfig: os.DevNull, Server: server.URL, NamespaceFlag: "shop"},
-			}
-			defer state.Connection.Close()
+			state, stdout, stderr := scriptedState(t, api)
 			cmd := describeCommand(state)
 			cmd.SetArgs([]string{"pvc", "data", "--show-events=false"})
 			err := cmd.ExecuteContext(ctx)
 			if tc.pods == nil {
 				require.ErrorIs(t, err, context.Canceled)
-				assert.NotContains(t, out.String(), "Name:")
+				assert.NotContains(t, stdout.String(), "Name:")
 				return
 			}
 			require.NoError(t, err)
-			assert.Contains(t, out.String(), "Used By:")
+			assert.Contains(t, stdout.String(), "Used By:")
 			if tc.warning == "" {
 				assert.Empty(t, stderr.String())
 			} else {
