@@ -100,7 +100,7 @@ MODULE ?= .
 COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$3 }' .ci/modules)
 # Developers' modules run without the race detector: it would need a second compilation of all peers.
 RACE_HERE = $(if $(filter $(MODULE),$(USERS_MODULES)),$(RACE))
-TESTFLAGS = $(RACE_HERE) -p 1 -timeout 30m
+TESTFLAGS = $(RACE_HERE) -p 1 -timeout 60m
 JSON ?= $(CURDIR)/.bin/test.json
 # Of the sandbox of the main module: servers without a gate are tests' own.
 GATES = $(if $(filter . apitest,$(MODULE)),--feature-gates ShardedListAndWatch=true)$(if $(filter dev/history,$(MODULE)),$(HISTORY_SERVERS))

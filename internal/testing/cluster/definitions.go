@@ -18,6 +18,8 @@ type SendFunc func(ctx context.Context, method, path, body string) (string, erro
 const (
 	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	definedLabel    = "defined-by-test"
+	// The API server computes the OpenAPI documents again after each definition.
+	patience = 10 * time.Minute
 )
 
 // Define creates CustomResourceDefinitions of the corpus, without conversion webhooks, and waits until discovery serves all of
@@ -25,9 +27,15 @@ const (
 func Define(t testing.TB, send SendFunc, definitions []corpus.File) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if _, err := send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}"); err != nil {
+		// The API server ends a request after a minute. The next one deletes the rest.
+		_, err := send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}")
+		for err != nil && ctx.Err() == nil {
+			time.Sleep(time.Second)
+			_, err = send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}")
+		}
+		if err != nil {
 			t.Errorf("delete the definitions: %v", err)
 		}
 		// Later tests may compare two lists. Nothing may change between the lists.
@@ -49,7 +57,7 @@ func Define(t testing.TB, send SendFunc, definitions []corpus.File) {
 		})
 	}
 	all.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	waitForKinds(ctx, t, send, definitions, len(definitions))
 }

@@ -121,16 +121,22 @@ func TestDelete_WaitsForFinalizers(t *testing.T) {
 	assert.Equal(t, 1, r.code)
 	assert.Regexp(t, `error: timed out waiting for the condition on configmaps/held: it still exists, being deleted since .*, with the finalizers change.example.com/hold\n$`, r.stderr)
 
+	e.apply(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: waited, finalizers: [change.example.com/hold]}\n")
 	done := make(chan result, 1)
-	go func() { done <- e.run(t, "", "delete", "cm/held") }()
-	select {
-	case early := <-done:
-		t.Fatalf("delete returned before the finalizer was removed: %+v", early)
-	case <-time.After(500 * time.Millisecond): // it waits
+	go func() { done <- e.run(t, "", "delete", "cm/waited") }()
+	for waited := time.Duration(0); waited < 500*time.Millisecond; { // of waiting, after the request
+		if e.get(t, "configmaps", "waited", "metadata.deletionTimestamp") != nil {
+			waited += 10 * time.Millisecond
+		}
+		select {
+		case early := <-done:
+			t.Fatalf("delete returned before the finalizer was removed: %+v", early)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
-	_, err := configMaps.Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil)
+	_, err := configMaps.Patch(t.Context(), "waited", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), nil)
 	require.NoError(t, err)
-	assert.Equal(t, 0, (<-done).code)
+	assert.Equal(t, result{`configmap "waited" deleted from ` + e.namespace + " namespace\n", "", 0}, <-done)
 }
 
 func TestWait_EndsWithContext(t *testing.T) {
