@@ -30,10 +30,11 @@ import (
 //	…
 //	err = group.Run(ctx, mgr.Start)
 //
-// No key is reconciled by two members at the same time, see package sharding. Keys of other members are dropped. A key is reconciled
-// when the member gains it. The ctx of a reconcile ends with the cause leaderelection.ErrLeaseLost when a different member may reconcile
-// the key, and no request with this ctx is sent after that. A reconcile starts when the manager's cache is as new as the metadata that the
-// member has read after it gained the key.
+// No object is reconciled by two members at the same time, see package sharding. By UID, an object and its successor of the same name may
+// have different members at the same time. Keys of other members are dropped. A key is reconciled when the member gains it. The ctx of a
+// reconcile ends with the cause leaderelection.ErrLeaseLost when a different member may reconcile the key, and no request with this ctx
+// is sent after that. A reconcile starts when the manager's cache is as new as the metadata that the member has read after it gained the
+// key.
 //
 // The manager runs without leader election. Its cache has the objects of all members. In addition each member watches the metadata of
 // its own share, and keeps names, UIDs and resourceVersions.

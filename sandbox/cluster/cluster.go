@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/anykind/anykind/sandbox/internal/build"
+	"github.com/anykind/anykind/sandbox/internal/pagecache"
 	"github.com/anykind/anykind/sandbox/internal/process"
 )
 
@@ -118,7 +119,9 @@ func (c *Cluster) linkKubectl(cache *build.Cache) error {
 		return err
 	}
 	c.Kubectl = filepath.Join(dir, string(Kubectl))
-	return os.Symlink(cache.Path(c.options.binary(Kubectl)), c.Kubectl)
+	path := cache.Path(c.options.binary(Kubectl))
+	pagecache.ReadHuge(path)
+	return os.Symlink(path, c.Kubectl)
 }
 
 // maxDirLength leaves room for the name of a unix socket: macOS limits a socket's path to 104 bytes.
