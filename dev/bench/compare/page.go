@@ -42,6 +42,7 @@ type page struct {
 	Events, Calls, Changes, Deleted    int
 	MixedObjects                       int
 	Processors                         int
+	HugePages                          string // the kernel's use of transparent ones
 	Headlines, Lines                   []line
 	Growth                             []growthRow
 	GrowthCounts                       []int
@@ -81,7 +82,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	p := page{
 		Missing: strings.Join(missing, ", "), Older: strings.Join(kept.older(), ", "),
 		Day: kept.days(), Versions: v,
-		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), Plot: plotName,
+		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), HugePages: hugePages(), Plot: plotName,
 		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
 		Growth: growthRows(growth, kept), GrowthCounts: growth, Churn: churnRows(opts.changes, kept), Managers: managerRows(managed, kept),
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
@@ -157,6 +158,14 @@ func writePlots(opts *options, p *page, compared []result, kept *results) error 
 		}
 	}
 	return nil
+}
+
+// hugePages returns the kernel's use of transparent huge pages: always, madvise or never. It is empty if unknown.
+func hugePages() string {
+	modes, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled") // for instance: always [madvise] never
+	_, selected, _ := strings.Cut(string(modes), "[")
+	mode, _, _ := strings.Cut(selected, "]")
+	return mode
 }
 
 // joinCounts returns numbers joined by "and".
