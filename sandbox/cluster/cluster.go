@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/anykind/anykind/sandbox/internal/build"
-	"github.com/anykind/anykind/sandbox/internal/pagecache"
 	"github.com/anykind/anykind/sandbox/internal/process"
 )
 
@@ -119,9 +118,7 @@ func (c *Cluster) linkKubectl(cache *build.Cache) error {
 		return err
 	}
 	c.Kubectl = filepath.Join(dir, string(Kubectl))
-	path := cache.Path(c.options.binary(Kubectl))
-	pagecache.ReadHuge(path)
-	return os.Symlink(path, c.Kubectl)
+	return os.Symlink(cache.Path(c.options.binary(Kubectl)), c.Kubectl)
 }
 
 // maxDirLength leaves room for the name of a unix socket: macOS limits a socket's path to 104 bytes.

@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/anykind/anykind/sandbox/internal/pagecache"
 	"github.com/anykind/anykind/sandbox/internal/process"
 )
 
@@ -210,7 +209,6 @@ func (c *Cluster) run(m *member) (_ *process.Process, logStart int64, err error)
 	if logStart, err = log.Seek(0, io.SeekEnd); err != nil {
 		return nil, 0, err
 	}
-	pagecache.ReadHuge(m.path)
 	cmd := exec.Command(m.path, m.commandLine()...)
 	cmd.Dir = c.Dir
 	cmd.Stdout = log

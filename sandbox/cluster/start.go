@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/sandbox/internal/build"
+	"github.com/anykind/anykind/sandbox/internal/pagecache"
 	"github.com/anykind/anykind/sandbox/internal/progress"
 )
 
@@ -26,6 +27,9 @@ func Start(ctx context.Context, opts *Options) (*Cluster, error) {
 	cache, err := o.build(ctx, report)
 	if err != nil {
 		return nil, fmt.Errorf("start cluster: %w", err)
+	}
+	for _, component := range o.Components {
+		pagecache.ReadHuge(cache.Path(o.binary(component)))
 	}
 	for attempt := 1; ; attempt++ {
 		c, err := startOnce(ctx, o, cache, report)
