@@ -83,9 +83,10 @@ var commonMasks = []mask{
 	{`-[0-9a-f]{9,10}\b`, "-HASH"},
 	{`\bkubectl\b`, "anyctl"},
 	{`\bInvalid argument syntax\b`, "invalid argument syntax"}, // kubectl 1.36 and 1.37
-	// On a slow machine anyctl reports the progress of what takes longer than ten seconds.
-	{`(?m)^(?:\d+ of \d+ objects are gone, )?waiting for .*\n`, ""},
 }
+
+// anyctlProgress is what anyctl prints to stderr about commands that take longer than ten seconds.
+var anyctlProgress = regexp.MustCompile(`(?m)^(?:\d+ of \d+ objects are gone, )?waiting for .*\n`)
 
 // patterns are compiled patterns of masks by their text: the race detector makes compiling slow.
 var patterns sync.Map

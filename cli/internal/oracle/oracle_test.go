@@ -152,6 +152,9 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 	}
 	r := p.run(t, c, namespace, o.kubectl)
 	r.effect += o.effect(t, c, namespace)
+	if p == o.anyctl {
+		r.stderr = anyctlProgress.ReplaceAllString(r.stderr, "")
+	}
 
 	masks := compileMasks([]mask{{`\b` + namespace + `\b *`, "NAMESPACE  "}}, c.masks, commonMasks)
 	for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {

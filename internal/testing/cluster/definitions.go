@@ -30,13 +30,16 @@ func Define(t testing.TB, send SendFunc, definitions []corpus.File) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		// The API server ends a request after a minute. The next one deletes the rest.
-		_, err := send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}")
-		for err != nil && ctx.Err() == nil {
+		for {
+			_, err := send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}")
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Errorf("delete the definitions: %v", err)
+				break
+			}
 			time.Sleep(time.Second)
-			_, err = send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}")
-		}
-		if err != nil {
-			t.Errorf("delete the definitions: %v", err)
 		}
 		// Later tests may compare two lists. Nothing may change between the lists.
 		waitForKinds(ctx, t, send, definitions, 0)
