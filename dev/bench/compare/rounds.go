@@ -20,7 +20,7 @@ var stages = [][]string{
 	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
 	{"iterate"}, {"watch"}, {"watch-10", "watch-10-protobuf", "watch-typed-10"}, {"watch-100", "watch-100-protobuf", "watch-typed-100"}, {"calls", "floor-calls"},
 	{"gets", "gets-protobuf", "gets-typed"}, {"applies", "applies-protobuf", "applies-typed"},
-	// kubectl takes 12 GB for 50,000 pods as YAML, and so comes before the server's memory has the pods of the longest caches.
+	// Before the longest caches, whose pods stay in the server's memory: kubectl takes 12 GB for 50,000 pods as YAML.
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-stripped-lazy", "cache-metadata", "cache-metadata-lazy",
 		"cache-protobuf", "cache-lazy-protobuf", "cache-packed-protobuf", "cache-metadata-lazy-protobuf", "floor-cache", "floor-cache-shared", "floor-cache-lazy",
